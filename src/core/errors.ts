@@ -27,6 +27,7 @@ const catalogue = {
   'request.rate_limited': ['rate_limited', 'Too many requests with this API key'],
 
   'feedback.refused': ['unauthorized', 'The sender of the feedback could not be verified'],
+  'interaction.refused': ['unauthorized', 'The sender of the interaction could not be verified'],
 
   'metrics.token': ['unauthorized', 'The metrics token is required'],
 

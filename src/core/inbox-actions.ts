@@ -1,6 +1,6 @@
 /**
- * Actions of an in-app message: up to three buttons. Each opens a link, triggers an event or acknowledges the
- * occurrence.
+ * Actions of a message in the inbox, on a device or in a chat: up to three buttons. Each opens a link, triggers an event
+ * or acknowledges the occurrence.
  */
 import { type Static, Type } from 'typebox';
 import { AppError } from './errors.ts';
@@ -51,7 +51,7 @@ export const Avatar = Type.String({
 
 export const Actions = Type.Array(ActionEntry, {
   maxItems: actionLimits.actions,
-  description: 'Buttons to show in the inbox. Each has exactly one of url, event and acknowledge.',
+  description: 'Buttons to show in the inbox and in chats. Each has exactly one of url, event and acknowledge.',
 });
 
 /** Returns the mistakes that the schema cannot express; `at` is a path relative to the list. */

@@ -1,4 +1,4 @@
-/** Spoken messages as TwiML, https://www.twilio.com/docs/voice/twiml. */
+/** Spoken messages, and answers to text messages, as TwiML: https://www.twilio.com/docs/voice/twiml, https://www.twilio.com/docs/messaging/twiml. */
 
 /** Languages that Twilio's voices speak, https://www.twilio.com/docs/voice/twiml/say#attributes-language. The first of a language is its default. */
 const spoken = [
@@ -37,6 +37,11 @@ export function toQuestion(text: string, locale: string | undefined, action: str
   return document(
     `<Gather numDigits="1" timeout="10" method="POST" action="${url}">${say(text, language)}${spokenPrompt}</Gather>`,
   );
+}
+
+/** Returns a document that answers a text message, or does not. */
+export function toMessageResponse(text: string | undefined): string {
+  return document(text === undefined ? '' : `<Message>${escapeXml(text)}</Message>`);
 }
 
 function document(inner: string): string {

@@ -34,6 +34,11 @@ export function isEmail(text: string): boolean {
   return labels.length > 1 && labels.every(part => label.test(part)) && !/^\d+$/.test(labels.at(-1)!);
 }
 
+/** Replaces each `{name}` by the value of that name. */
+export function fillText(text: string, values: Record<string, string>): string {
+  return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
+}
+
 /** Normalizes text for case-insensitive comparison of users, lists and names. */
 export function fold(text: string): string {
   return toNfc(text.toLowerCase());

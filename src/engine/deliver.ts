@@ -316,6 +316,7 @@ async function renderOutgoing(engine: Engine, sendContext: SendContext): Promise
     returnPath: () => engine.returnPathOf(delivery),
     ...(links && channel.type === 'email' && { unsubscribeUrl: links.unsubscribe_url }),
     ...(acknowledgeUrl && { acknowledgeUrl }),
+    ...engine.buttonsFor(delivery, channel, { ...content, acknowledgeUrl, locale }),
     ...(locale && { locale }),
     tags: {
       organization: plan.organization.slug,

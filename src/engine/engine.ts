@@ -7,6 +7,7 @@ import type { Queue } from '../db/ledger/round-robin.ts';
 import type { Announcements } from '../lib/announcements.ts';
 import type { Batcher } from '../lib/batcher.ts';
 import type { Traces } from '../lib/traces.ts';
+import type { ButtonsFor } from '../pipeline/buttons.ts';
 import type { TrackMail } from '../pipeline/message-links.ts';
 import type { MissingVariables } from '../pipeline/missing-variables.ts';
 import type { Plans } from '../pipeline/plans.ts';
@@ -46,6 +47,8 @@ export interface Engine {
   snapshots: RenderSnapshots;
   /** Returns the local part of the return path of a delivery. */
   returnPathOf: (delivery: Pick<Delivery, 'organization_id' | 'occurrence_id' | 'id'>) => string;
+  /** Returns the buttons of a message, and where they are posted to. */
+  buttonsFor: ButtonsFor;
   /** Undefined when the public address is not configured. */
   track: TrackMail | undefined;
   missingVariables: MissingVariables;

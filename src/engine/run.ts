@@ -20,6 +20,7 @@ import { openTraces } from '../lib/open-traces.ts';
 import { createOutbound } from '../lib/outbound.ts';
 import { releaseMemoryWhenSettled } from '../lib/release-memory.ts';
 import { createSigner } from '../lib/signer.ts';
+import { createButtons } from '../pipeline/buttons.ts';
 import { createAcknowledgeLinks, createLinks, createTracking } from '../pipeline/message-links.ts';
 import { MissingVariables } from '../pipeline/missing-variables.ts';
 import { Plans } from '../pipeline/plans.ts';
@@ -124,6 +125,7 @@ const worker: Worker = new Worker(
     snapshots: new RenderSnapshots(db),
     returnPathOf: ({ organization_id: organizationId, occurrence_id: occurrence, id }) =>
       returnPathOf({ organizationId, occurrence, id }, signer.signShort),
+    buttonsFor: createButtons(signer, settings.linkUrl),
     track: createTracking(signer, settings.baseUrl),
     missingVariables,
     usage: new UsageMeter(db),

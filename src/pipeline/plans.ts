@@ -51,6 +51,8 @@ export interface PlannedChannel extends DecisionChannel {
   onUnknown: 'resend' | 'hold';
   ratePerSecond: number | null;
   concurrency: number | null;
+  /** Of the addresses that services post feedback and interactions to. */
+  feedbackToken: string;
   /** Throws `secret.unreadable`. */
   readonly providers: PlannedProvider[];
 }
@@ -240,6 +242,7 @@ export class Plans {
       onUnknown: row.on_unknown,
       ratePerSecond: row.rate_per_second,
       concurrency: row.concurrency,
+      feedbackToken: row.feedback_token,
       get providers() {
         if (unreadable) throw unreadable;
         return providers;

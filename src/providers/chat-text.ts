@@ -35,7 +35,7 @@ export function toPlainText(content: Content): string {
   return paragraphs(headingOf(content), content.text);
 }
 
-function escapeMarkdown(text: string): string {
+export function escapeMarkdown(text: string): string {
   return text.replace(/[\\*_~`|<>#[\]()]/g, '\\$&');
 }
 

@@ -8,6 +8,7 @@ import { rocketchat } from './chat/rocketchat.ts';
 import { signal } from './chat/signal.ts';
 import { webex } from './chat/webex.ts';
 import { zulip } from './chat/zulip.ts';
+import { discordBot } from './discord/discord-bot.ts';
 import { discordWebhook } from './discord/discord-webhook.ts';
 import { brevo } from './email/brevo.ts';
 import { mailersend } from './email/mailersend.ts';
@@ -73,6 +74,7 @@ export const providers: Providers = {
   'slack-webhook': slackWebhook,
   'teams-workflow': teamsWorkflow,
   'discord-webhook': discordWebhook,
+  'discord-bot': discordBot,
   'telegram-bot': telegramBot,
   mattermost,
   rocketchat,

@@ -9,6 +9,7 @@ import { shapeErrors } from '../core/configuration/shape.ts';
 import type { ProviderState } from '../core/configuration/state.ts';
 import { defaultWarmUpGrowth } from '../core/day-limit.ts';
 import type { Reach } from '../core/decision/decide.ts';
+import type { FeedbackBody, FeedbackRequest, Verification } from '../core/feedback/event.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import type { MailSender } from '../core/mail-domain/examine.ts';
 import type { Sender, Tools } from './sending.ts';
@@ -43,6 +44,8 @@ export interface Provider<Settings extends TObject = TObject> {
   accepts?(address: string, settings: Static<Settings>): boolean;
   /** The service whose webhooks report what became of messages, and the secret of its signatures. */
   feedback?(settings: Static<Settings>): FeedbackSource | undefined;
+  /** How presses of its buttons, or replies to its messages, are verified, read and answered. */
+  interactions?(settings: Static<Settings>): Interactions;
   /** How emails are signed and sent, for the check of their domain. Default: by a service, in its own ways. */
   mailRoute?(settings: Static<Settings>): MailRoute;
 }
@@ -57,6 +60,52 @@ export interface FeedbackSource {
   service: string;
   secret: string | undefined;
 }
+/**
+ * What people do where they read: they press a button of a message, or reply to it. A provider says how its service signs
+ * and describes that, and how it shows an answer. Who may act, and what happens, is not its business.
+ */
+export interface Interactions {
+  /** Where it happens, such as `in Slack`, for the history and the audit log. */
+  where: string;
+  /** False: the settings lack the secret that verifies requests, so all of them are refused. */
+  isReady: boolean;
+  /** True: the address is sent along with each message, so there is nothing to enter at the service. */
+  isAddressSent?: true;
+  /** Whether people whom Belfry does not know may act. */
+  anyoneMayAct: boolean;
+  /** Checks that the service itself sent the request, recently if the service says when. */
+  verify(request: FeedbackRequest, now: number): Verification;
+  /**
+   * Returns what a person did, or the response to a request that is nothing of that kind. Throws an Error that says what
+   * is wrong with the body if it is not what the service sends.
+   */
+  read(body: FeedbackBody): Interaction | InteractionResponse;
+  /** Returns further addresses of the person, asked for only if none of the first is known. */
+  lookUp?(interaction: Interaction, tools: Tools): Promise<string[]>;
+  /** Shows a text to the person, as the response to the request or by another request. Undefined: says nothing. */
+  answer(text: string | undefined, interaction: Interaction, tools: Tools): Promise<InteractionResponse>;
+}
+
+export interface Interaction {
+  /** The token of the button that was pressed. */
+  token?: string;
+  /** What the person replied, if it was no button. */
+  reply?: string;
+  /** When it was replied, if the service says so: only older messages are meant. */
+  repliedAt?: Date;
+  /** Addresses of the channel's type by which the person may be known, such as a member id. */
+  addresses: string[];
+  /** The person's name at the service. */
+  name: string;
+  /** Where or to what the service wants its answer. */
+  answerTo?: string;
+}
+
+export interface InteractionResponse {
+  contentType?: string;
+  body?: string;
+}
+
 export type Providers = Readonly<Record<string, Provider>>;
 
 /** Settings of every provider that has any: its limit per day, which the engine enforces. */

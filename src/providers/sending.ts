@@ -2,6 +2,7 @@
  * The interface of providers: open with settings once, then send. An expected failure is a value that says whether a retry
  * may help; an exception is a bug.
  */
+import type { Button } from '../core/buttons.ts';
 import type { Content } from '../core/render/render.ts';
 import type { Outbound } from '../lib/outbound.ts';
 
@@ -18,6 +19,10 @@ export interface Outgoing {
   unsubscribeUrl?: string;
   /** Posting a key to it, with `/call` appended, acknowledges the occurrence; only for messages of steps. */
   acknowledgeUrl?: string;
+  /** Buttons to show below the message; absent for test messages. See `buttons.ts` for what a service can show. */
+  buttons?: readonly Button[];
+  /** Where the service posts what was pressed, if it must be sent along. Absent without a public address. */
+  interactionUrl?: string;
   /** The recipient's locale, such as `pt-BR`. */
   locale?: string;
   /** Returns the local part of the return path, by which a bounce mail is recognized. Absent for test messages. */

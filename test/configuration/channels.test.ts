@@ -50,6 +50,7 @@ describe('a channel', () => {
       paused: false,
       project: null,
       problem: null,
+      interactions: [],
       feedback: {
         addresses: [
           {

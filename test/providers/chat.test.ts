@@ -4,7 +4,8 @@ import { chatCases } from '../support/compliance-chat.ts';
 import type { RecordedRequest } from '../support/http-peer.ts';
 import { json, openWire } from '../support/wire.ts';
 
-const { 'teams-workflow': teams, 'discord-webhook': discord, 'telegram-bot': telegram } = chatCases;
+const { 'teams-workflow': teams, 'discord-webhook': discord, 'telegram-bot': telegram, slack } = chatCases;
+const discordBot = chatCases['discord-bot'];
 const wire = openWire();
 const bodyOf = (seen: RecordedRequest) => JSON.parse(seen.body);
 
@@ -145,4 +146,44 @@ describe('a Telegram bot', () => {
     expect(outcome).not.toHaveProperty('gone');
     expect(all).toHaveLength(1);
   });
+});
+
+describe('a Discord bot', () => {
+  it('opens a direct channel with each user once', async () => {
+    const peer = wire.peer();
+    peer.seen.length = 0;
+    peer.reply = ({ path }) => (path.endsWith('/@me/channels') ? json(200, { id: '99' }) : discordBot.answers.accepted);
+    const { channel_id: _, ...settings } = discordBot.settings(peer.url);
+    const sender = wire.open({ ...discordBot, settings: () => settings });
+    const outgoing = { ...wire.toOutgoing(discordBot), address: '80351110224678912' };
+    for (const _ of [1, 2]) expect(await sender.send(outgoing)).toEqual({ ok: true, id: '1234567890' });
+    const paths = peer.seen.map(({ path }) => path);
+    expect(paths).toEqual(['/users/@me/channels', '/channels/99/messages', '/channels/99/messages']);
+    expect(bodyOf(peer.seen[0]!)).toEqual({ recipient_id: '80351110224678912' });
+    await sender.close();
+  });
+});
+
+it('a message whose buttons are refused is sent without them', async () => {
+  const outgoing = { buttons: [{ label: 'Plan', url: 'http://localhost/' }] };
+  const refuseButtons = (refusal: object, accepted: object) => (seen: RecordedRequest) =>
+    /"(reply_markup|components|actions)"/.test(seen.body) ? refusal : accepted;
+  const refusals = {
+    telegram: json(400, { ok: false, description: "Bad Request: inline keyboard button URL 'x' is invalid" }),
+    discord: json(400, { message: 'Invalid Form Body', code: 50035 }),
+    slack: json(200, { ok: false, error: 'invalid_blocks' }),
+  };
+  const sent = [
+    await wire.send(telegram, { outgoing, reply: refuseButtons(refusals.telegram, telegram.answers.accepted) }),
+    await wire.send(discordBot, { outgoing, reply: refuseButtons(refusals.discord, discordBot.answers.accepted) }),
+    await wire.send(slack, {
+      settings: { signing_secret: 's' },
+      outgoing,
+      reply: refuseButtons(refusals.slack, slack.answers.accepted),
+    }),
+  ];
+  for (const { outcome, all } of sent) {
+    expect(outcome).toMatchObject({ ok: true });
+    expect(all).toHaveLength(2);
+  }
 });

@@ -79,9 +79,19 @@ describe('where messages go', () => {
 
   it('is one room for all recipients if the settings define it', () => {
     const rooms = Object.keys(providers).filter(name => reachOf(name) === 'room');
-    const fixed = ['apprise', 'discord-webhook', 'google-chat', 'gotify', 'opsgenie', 'pagerduty', 'slack-webhook'];
+    const fixed = [
+      'apprise',
+      'discord-bot',
+      'discord-webhook',
+      'google-chat',
+      'gotify',
+      'opsgenie',
+      'pagerduty',
+      'slack-webhook',
+    ];
     expect(rooms.sort()).toEqual([...fixed, 'teams-workflow']);
     const chosen = { channel_id: 'x', channel: 'x', room_id: 'x', to: 'x', topic: 'x', user_key: 'x' };
+    expect(reachOf('discord-bot', { channel_id: undefined })).toBe('address');
     for (const name of ['mattermost', 'rocketchat', 'matrix', 'zulip', 'webex', 'signal', 'ntfy', 'pushover']) {
       expect([name, reachOf(name), reachOf(name, chosen)]).toEqual([name, 'address', 'room']);
     }
@@ -105,6 +115,7 @@ const open = new Set([
   'twilio.api_key_sid',
   'vonage.api_key',
   'vapid.public_key',
+  'discord-bot.public_key',
   'ses.access_key_id',
   'sns.access_key_id',
   'apns.key_id',

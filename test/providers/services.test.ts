@@ -117,3 +117,45 @@ it('Apprise gets text if there is no HTML, and says what a 204 means', async () 
     reason: '424: one failed',
   });
 });
+
+describe('the buttons of an escalation', () => {
+  const acknowledgeUrl = 'https://belfry.test/acknowledge/t';
+  const buttons = [
+    { label: 'Acknowledge', url: acknowledgeUrl, token: 'a-token', choice: 'a' as const },
+    { label: 'Resolve', token: 'r-token', choice: 'r' as const },
+    { label: 'Plan @all', url: 'https://acme.test/plan' },
+  ];
+
+  it('acknowledge from the notification in ntfy, without opening a page', async () => {
+    const { seen } = await wire.send(ntfy, { outgoing: { buttons, acknowledgeUrl } });
+    expect(bodyOf(seen).actions).toEqual([
+      { action: 'http', label: 'Acknowledge', url: acknowledgeUrl, method: 'POST', clear: true },
+      { action: 'view', label: 'Plan @all', url: 'https://acme.test/plan' },
+    ]);
+  });
+
+  it('open pages in Google Chat', async () => {
+    const { seen } = await wire.send(serviceCases['google-chat'], {
+      outgoing: { buttons },
+      content: { text: 'x'.repeat(40_000) },
+    });
+    const { sections } = bodyOf(seen).cardsV2[0].card;
+    expect(sections[0].widgets[0].buttonList.buttons).toEqual([
+      { text: 'Acknowledge', onClick: { openLink: { url: acknowledgeUrl } } },
+      { text: 'Plan @all', onClick: { openLink: { url: 'https://acme.test/plan' } } },
+    ]);
+    expect(Buffer.byteLength(seen.body)).toBeLessThan(32_000);
+  });
+
+  it('are posted to Belfry by Mattermost, and links follow the text', async () => {
+    const { seen } = await wire.send(mattermost, {
+      outgoing: { buttons, interactionUrl: 'https://belfry.test/interactions/t/mattermost/' },
+    });
+    const { message, props } = bodyOf(seen);
+    expect(message).toMatch(/\n\n\[Plan @\u200ball\]\(<https:\/\/acme\.test\/plan>\)$/);
+    expect(props.attachments[0].actions).toMatchObject([
+      { name: 'Acknowledge', style: 'primary', integration: { context: { token: 'a-token' } } },
+      { name: 'Resolve', integration: { context: { token: 'r-token' } } },
+    ]);
+  });
+});

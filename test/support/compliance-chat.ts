@@ -1,5 +1,6 @@
 /** Compliance cases of the HTTP providers other than email, with the responses of their APIs. */
 import { generateKeyPairSync } from 'node:crypto';
+import { discordBot } from '../../src/providers/discord/discord-bot.ts';
 import { discordWebhook } from '../../src/providers/discord/discord-webhook.ts';
 import { slack } from '../../src/providers/slack/slack.ts';
 import { slackWebhook } from '../../src/providers/slack/slack-webhook.ts';
@@ -109,6 +110,30 @@ export const chatCases = {
       throttled: json(429, { message: 'You are being rate limited.', retry_after: 6.457, global: false }),
     },
   } satisfies ComplianceCase<typeof discordWebhook.settings>,
+
+  'discord-bot': {
+    provider: discordBot,
+    settings: url => ({ token: 'hush-hush_hush-hush', channel_id: '41771983423143937', endpoint: url }),
+    address: 'room team',
+    secrets: ['hush-hush_hush-hush'],
+    answers: {
+      accepted: json(200, { id: '1234567890', type: 0, content: 'Hello' }),
+      id: '1234567890',
+      refused: words => json(400, { message: words, code: 50006 }),
+      throttled: json(429, { message: 'You are being rate limited.', retry_after: 6.457, global: false }),
+    },
+    request: {
+      path: '/channels/41771983423143937/messages',
+      headers: { authorization: 'Bot hush-hush_hush-hush', 'content-type': 'application/json' },
+      body: { content: '**Order 7 is paid**\n\nHello Jane', allowed_mentions: { parse: [] } },
+    },
+    errors: {
+      'a user who cannot be messaged': [
+        json(403, { message: 'Cannot send messages to this user', code: 50007 }),
+        { retry: false, gone: true },
+      ],
+    },
+  } satisfies ComplianceCase<typeof discordBot.settings>,
 
   'telegram-bot': {
     provider: telegramBot,

@@ -55,7 +55,7 @@ export interface Content {
   data?: Json;
   /** Inbox and push: the URL of a picture. */
   avatar?: string;
-  /** Inbox and push: buttons. Each has a link or the slug of an event, or acknowledges the occurrence. */
+  /** Inbox, push and chats: buttons. Each has a link or the slug of an event, or acknowledges the occurrence. */
   actions?: { name: string; label: string; url?: string; event?: string; acknowledge?: true }[];
   /** SMS: the number of segments. */
   segments?: number;
@@ -111,7 +111,8 @@ export function renderMessage(message: CompiledMessage, options: RenderOptions):
     content.html = withFieldErrors('layout', () => fillLayout(layout, parts, runOptions));
   }
   if (medium === 'chat' && html) content.html = toHtml(rendered.blocks ?? [], rendered.values ?? []);
-  if (medium === 'inbox' || medium === 'push') Object.assign(content, toInApp(message, runOptions));
+  if (inAppMedia.has(medium)) Object.assign(content, toInApp(message, runOptions));
+  else if (buttonMedia.has(medium)) Object.assign(content, toActions(message, runOptions));
   if (message.strict && missing.size > 0) {
     throw new AppError('template.failed', `the context lacks ${[...missing].join(', ')}`);
   }
@@ -124,6 +125,11 @@ interface RenderedBody {
   blocks?: readonly Block[];
   values?: Values;
 }
+
+/** Media whose messages have a picture and buttons. */
+const inAppMedia = new Set(['inbox', 'push']);
+/** Media whose messages have buttons. */
+const buttonMedia = new Set(['slack', 'telegram', 'discord', 'chat']);
 
 /** Media whose messages can be written as JSON. */
 const jsonMedia = new Set(['webhook', 'push', 'whatsapp']);
@@ -156,23 +162,32 @@ function toBody(medium: string, subjectLine: string, blocks: readonly Block[], v
   return { content, blocks, values };
 }
 
-function toInApp({ avatar, actions }: CompiledMessage, runOptions: RunOptions): Pick<Content, 'avatar' | 'actions'> {
-  const line = (one: CompiledTemplate) =>
-    withFieldErrors(one.field, () => toTitle(one, runTemplate(one.template(runOptions.inline), runOptions)));
-  const address = (one: CompiledTemplate) => requireWebAddress(line(one), one.field);
+function toInApp(message: CompiledMessage, runOptions: RunOptions): Pick<Content, 'avatar' | 'actions'> {
+  const { avatar } = message;
+  // An empty avatar does not fail the message.
+  const picture = avatar && renderLine(avatar, runOptions) !== '' && { avatar: renderAddress(avatar, runOptions) };
+  return { ...picture, ...toActions(message, runOptions) };
+}
+
+function toActions({ actions }: CompiledMessage, runOptions: RunOptions): Pick<Content, 'actions'> {
+  if (actions.length === 0) return {};
   return {
-    // An empty avatar does not fail the message.
-    ...(avatar && line(avatar) !== '' && { avatar: address(avatar) }),
-    ...(actions.length > 0 && {
-      actions: actions.map(({ name, label, url, event, acknowledge }) => ({
-        name,
-        label: line(label) || name,
-        ...(url && { url: address(url) }),
-        ...(event !== undefined && { event }),
-        ...(acknowledge && { acknowledge }),
-      })),
-    }),
+    actions: actions.map(({ name, label, url, event, acknowledge }) => ({
+      name,
+      label: renderLine(label, runOptions) || name,
+      ...(url && { url: renderAddress(url, runOptions) }),
+      ...(event !== undefined && { event }),
+      ...(acknowledge && { acknowledge }),
+    })),
   };
+}
+
+function renderLine(one: CompiledTemplate, runOptions: RunOptions): string {
+  return withFieldErrors(one.field, () => toTitle(one, runTemplate(one.template(runOptions.inline), runOptions)));
+}
+
+function renderAddress(one: CompiledTemplate, runOptions: RunOptions): string {
+  return requireWebAddress(renderLine(one, runOptions), one.field);
 }
 
 function toTitle({ readLine }: CompiledTemplate, { skeleton, values }: TemplateOutput): string {

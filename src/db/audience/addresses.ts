@@ -163,6 +163,25 @@ export async function findUsernameByAddress(db: Db, organizationId: number, valu
   return rows[0]?.username;
 }
 
+export interface AddressOwner {
+  id: number;
+  username: string;
+  locale: string | null;
+  /** Name of the address, from which its medium follows. */
+  name: string;
+}
+
+/** Returns the users who have one of these values as an enabled address, except for addresses named `email`. Locked users are left out. */
+export async function listAddressOwners(db: Db, organizationId: number, values: string[]): Promise<AddressOwner[]> {
+  const { rows } = await sql<AddressOwner>`
+    select u.id, u.username, u.locale, a.name from addresses a
+    join users u on u.organization_id = a.organization_id and u.id = a.user_id
+    where a.organization_id = ${organizationId} and a.name <> 'email' and a.value = any(${values}::text[])
+      and a.disabled_at is null and not u.locked
+    order by a.id limit 100`.execute(db);
+  return rows;
+}
+
 /** Returns the addresses of other users with the same name and value. */
 export async function listSameAddresses(
   db: Db,

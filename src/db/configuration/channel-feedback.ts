@@ -8,6 +8,7 @@ export interface FeedbackChannel {
   id: number;
   project_id: number | null;
   slug: string;
+  type: string;
   /** Without secrets. */
   providers: JsonObject[];
   /** Encrypted. */
@@ -16,7 +17,7 @@ export interface FeedbackChannel {
 
 export async function findFeedbackChannelAcrossTenants(db: Db, token: string): Promise<FeedbackChannel | undefined> {
   const { rows } = await sql<FeedbackChannel>`
-    select organization_id, id, project_id, slug, providers, secrets from channels
+    select organization_id, id, project_id, slug, type, providers, secrets from channels
     where feedback_token = ${token} limit 1`.execute(db);
   return rows[0];
 }

@@ -109,12 +109,13 @@ export interface ChannelRow extends Omit<ChannelSettings, 'name' | keyof GuardFi
   project_id: number | null;
   paused: boolean;
   bulk_paused: boolean;
+  feedback_token: string;
 }
 
 export async function listPlannedChannels(db: Db, organizationId: number): Promise<ChannelRow[]> {
   const { rows } = await sql<ChannelRow>`
     select id, project_id, slug, type, enabled, paused_at is not null as paused, bulk_paused_at is not null as bulk_paused,
-      on_unknown, rate_per_second, concurrency, providers, secrets
+      on_unknown, rate_per_second, concurrency, providers, secrets, feedback_token
     from channels where organization_id = ${organizationId} order by id`.execute(db);
   return rows;
 }

@@ -1,5 +1,6 @@
 /** What the board of escalations shows beside the occurrences: their step runs, and the users they reached. */
 import { sql } from 'kysely';
+import { lowestUuidAt } from '../../core/ids.ts';
 import type { Db } from '../connection/pool.ts';
 
 export interface StepRunView {
@@ -21,6 +22,31 @@ export async function listStepRuns(db: Db, organizationId: number, ids: string[]
     where s.organization_id = ${organizationId} and s.occurrence_id = any(${ids}::uuid[]) and s.number > 0
     order by s.occurrence_id, s.notification_id, s.number`.execute(db);
   return rows;
+}
+
+/** Open escalations, newest first, that are searched for one that was sent to an address. */
+const maxSearched = 1_000;
+
+/** Finds the newest occurrence that awaits an acknowledgement and was sent to an address through a channel. */
+export async function findNewestOpen(
+  db: Db,
+  organizationId: number,
+  channelId: number,
+  { addresses, before }: { addresses: string[]; before: Date | undefined },
+): Promise<string | undefined> {
+  const isOlder = before ? sql`and o.id < ${lowestUuidAt(before.getTime() + 1)}::uuid` : sql``;
+  const { rows } = await sql<{ id: string }>`
+    select open.id from (
+      select o.id from occurrences o
+      where o.organization_id = ${organizationId} and o.awaits_acknowledgement ${isOlder}
+      order by o.id desc limit ${maxSearched}
+    ) open
+    where exists (
+      select from deliveries d
+      where d.organization_id = ${organizationId} and d.occurrence_id = open.id and d.channel_id = ${channelId}
+        and d.address = any(${addresses}::text[]) and d.step > 0 and d.status in ('sent', 'unknown'))
+    order by open.id desc limit 1`.execute(db);
+  return rows[0]?.id;
 }
 
 /** Deliveries of an occurrence that are searched for users. */

@@ -126,6 +126,18 @@ const ChannelDetails = Type.Object(
           'Where services report bounces, complaints and more; null if no provider supports it. Not part of the ETag.',
       },
     ),
+    interactions: Type.Array(
+      Type.Object({
+        provider: Type.String({ description: 'Name of the provider.' }),
+        url: Type.Union([Type.String(), Type.Null()], {
+          description: 'Address to enter at the service. It is a secret: null without the permission channel:write.',
+        }),
+        ready: Type.Boolean({
+          description: 'False: requests are refused, because the provider lacks the secret that verifies them.',
+        }),
+      }),
+      { description: 'Where services post pressed buttons and replies. Not part of the ETag.' },
+    ),
     created_at: Type.String({ format: 'date-time' }),
     updated_at: Type.String({ format: 'date-time' }),
   },
@@ -150,18 +162,31 @@ const ProviderKind = Type.Object(
 );
 
 /** Leaves out what changes without an edit and must not make an If-Match fail. */
-function withoutHealth({ health: _, feedback: __, reputation: ___, ...channel }: channels.ChannelDetails) {
+function withoutHealth({
+  health: _,
+  feedback: __,
+  reputation: ___,
+  interactions: ____,
+  ...channel
+}: channels.ChannelDetails) {
   return channel;
 }
 
-/** Shows the addresses for feedback only to callers who may change the channel: reports sent there are believed. */
+/** Shows the addresses for services only to callers who may change the channel: reports sent there are believed. */
 function show<Channel extends channels.ChannelDetails>(
   { link, caller }: Pick<Call, 'link' | 'caller'>,
-  { feedback, ...channel }: Channel,
+  { feedback, interactions, ...channel }: Channel,
 ) {
   const isShown = allows(caller.permissions, 'channel:write');
-  const addresses = feedback?.addresses.map(({ path, ...one }) => ({ ...one, url: isShown ? link(path) : null }));
-  return { ...channel, feedback: feedback && { ...feedback, addresses: addresses! } };
+  const withUrl = <Address extends { path: string }>({ path, ...one }: Address) => ({
+    ...one,
+    url: isShown ? link(path) : null,
+  });
+  return {
+    ...channel,
+    feedback: feedback && { ...feedback, addresses: feedback.addresses.map(withUrl) },
+    interactions: interactions.map(withUrl),
+  };
 }
 
 const ChannelTest = Type.Object(

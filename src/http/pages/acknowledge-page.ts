@@ -1,5 +1,6 @@
 /** The page behind `{{ acknowledge_url }}`. GET shows a button and only POST acknowledges, because link scanners follow links. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { acknowledgeTextsIn, describeAcknowledgement } from '../../core/acknowledge-texts.ts';
 import { toSpeech } from '../../core/speech.ts';
 import type { Deps } from '../../services/deps.ts';
 import {
@@ -8,7 +9,6 @@ import {
   findAcknowledgeLink,
   sampleToken,
 } from '../../services/history/acknowledge-links.ts';
-import { type AcknowledgeTexts, acknowledgeTextsIn } from './acknowledge-texts.ts';
 import { type Frame, html, page } from './preference-html.ts';
 import { forVisitor, frameFor, sendBroken, sendPage } from './preference-page.ts';
 import { fill } from './preference-texts.ts';
@@ -40,7 +40,7 @@ export async function registerAcknowledgePage(app: FastifyInstance, deps: Deps):
       const digit = new URLSearchParams(String(request.body ?? '')).get('Digits');
       const answers = digit === '1' ? await acknowledgeByLink(forVisitor(deps, request), link) : link.answers;
       const { language } = frameOf(request, link);
-      const status = describeStatus(acknowledgeTextsIn(language), language, answers) ?? link.event;
+      const status = describeAcknowledgement(language, answers) ?? link.event;
       return reply.type('text/xml; charset=utf-8').send(toSpeech(status, language));
     });
     scope.post('/acknowledge/:token', hidden, async (request: TokenRequest, reply) => {
@@ -59,7 +59,7 @@ function frameOf(request: FastifyRequest, { person, organization }: AcknowledgeL
 
 function acknowledgePage(frame: Frame, { event, organization }: AcknowledgeLink, answers: AcknowledgeLink['answers']) {
   const texts = acknowledgeTextsIn(frame.language);
-  const status = describeStatus(texts, frame.language, answers);
+  const status = describeAcknowledgement(frame.language, answers);
   const body = status
     ? html`<p role="status" class="notice">${status}</p>`
     : html`<p>${fill(texts.question, { event, name: organization.name })}</p>
@@ -67,17 +67,4 @@ function acknowledgePage(frame: Frame, { event, organization }: AcknowledgeLink,
 <p class="actions"><button type="submit">${texts.button}</button></p>
 </form>`;
   return page(frame, texts.title, body);
-}
-
-/** Returns who acknowledged or resolved it and when; undefined if it is still open. */
-function describeStatus(
-  texts: AcknowledgeTexts,
-  language: string,
-  answers: AcknowledgeLink['answers'],
-): string | undefined {
-  const { acknowledged_at, acknowledged_by, resolved_at, resolved_by } = answers;
-  const at = (time: string) =>
-    new Intl.DateTimeFormat(language, { dateStyle: 'long', timeStyle: 'long', timeZone: 'UTC' }).format(new Date(time));
-  if (resolved_at) return fill(texts.resolved, { by: resolved_by ?? '', at: at(resolved_at) });
-  return acknowledged_at ? fill(texts.acknowledged, { by: acknowledged_by ?? '', at: at(acknowledged_at) }) : undefined;
 }

@@ -1,4 +1,6 @@
 /** Texts of the pages for recipients, by language. */
+export { fillText as fill } from '../../core/text.ts';
+
 export interface PageTexts {
   title: string;
   intro: string;
@@ -263,8 +265,4 @@ export function chooseLanguage(own: string | null | undefined, accepted: string 
 
 export function textsIn(language: string): PageTexts {
   return all[language] ?? en;
-}
-
-export function fill(text: string, values: Record<string, string>): string {
-  return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
 }

@@ -17,6 +17,7 @@ import type { Deps } from '../../services/deps.ts';
 import { recordRead } from '../../services/operations/audit.ts';
 import type { WorkerRounds } from '../../services/operations/backlog.ts';
 import { registerFeedbackRequests } from '../history/feedback-requests.ts';
+import { registerInteractionRequests } from '../history/interaction-requests.ts';
 import { registerHealth } from '../operations/health.ts';
 import { registerAcknowledgePage } from '../pages/acknowledge-page.ts';
 import { registerConsole } from '../pages/console.ts';
@@ -168,6 +169,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
       return (path: string) => origin + path;
     };
     await registerFeedbackRequests(app, deps, linkFor, largeBodies);
+    await registerInteractionRequests(app, deps, linkFor, largeBodies);
     for (const route of routes) {
       if (!route.consumes) addRoute(app, route, deps, admit, linkFor, largeBodies);
       else await app.register(async scope => addTextRoute(scope, route, deps, admit, linkFor, largeBodies));

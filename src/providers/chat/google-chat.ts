@@ -3,6 +3,7 @@ import type { Content } from '../../core/render/render.ts';
 import { headingOf, paragraphs, truncateBytes } from '../chat-text.ts';
 import { secretPartsOf, secretUrl, TimeoutMs } from '../fields.ts';
 import { pick, sendHttp } from '../http-outcome.ts';
+import { type ShownButton, shownButtons } from '../interactions.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 
@@ -20,22 +21,25 @@ export const googleChat: Provider<typeof Settings> = {
   medium: 'chat',
   summary: 'Posts to one space of Google Chat.',
   settings: Settings,
+  shows: ['buttons'],
   dedupes: false,
   reads: 'text',
   reach: () => 'room',
   open({ url, timeout_ms }, { outbound }) {
     const secrets = secretPartsOf(url);
-    return httpSender(({ content }) =>
-      sendHttp(outbound, {
+    return httpSender(({ content, buttons }) => {
+      const card = toCard(shownButtons(buttons, { callbacks: false, maxLabel: 75 }));
+      const maxTextBytes = maxBytes - Buffer.byteLength(card ? JSON.stringify(card) : '');
+      return sendHttp(outbound, {
         url,
         headers: { 'content-type': 'application/json; charset=UTF-8' },
-        body: JSON.stringify({ text: truncateBytes(toText(content), maxBytes) }),
+        body: JSON.stringify({ text: truncateBytes(toText(content), maxTextBytes), ...card }),
         timeoutMs: timeout_ms,
         secrets,
         id: ({ json }) => pick(json, 'name'),
         errorText: ({ json }) => pick(json, 'error', 'message'),
-      }),
-    );
+      });
+    });
   },
 };
 
@@ -44,4 +48,11 @@ function toText(content: Content): string {
   const plain = (text: string) => text.replaceAll('<', '<\u200b');
   const heading = plain(headingOf(content)).replaceAll('*', '');
   return paragraphs(heading && `*${heading}*`, plain(content.text));
+}
+
+/** https://developers.google.com/workspace/chat/api/reference/rest/v1/cards#buttonlist. A webhook receives no clicks, so buttons open pages. */
+function toCard(buttons: readonly ShownButton[]): object | undefined {
+  if (buttons.length === 0) return undefined;
+  const list = buttons.map(({ label, url }) => ({ text: label, onClick: { openLink: { url } } }));
+  return { cardsV2: [{ cardId: 'actions', card: { sections: [{ widgets: [{ buttonList: { buttons: list } }] }] } }] };
 }

@@ -1,10 +1,13 @@
 /** https://api.mattermost.com/#tag/posts/operation/CreatePost, as a bot. */
 import { Type } from 'typebox';
-import { toMarkdown, truncate } from '../chat-text.ts';
+import { escapeMarkdown, paragraphs, toMarkdown, truncate } from '../chat-text.ts';
+import { parseObject } from '../feedback/payload.ts';
+import { genuine } from '../feedback/signatures.ts';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
 import { pick, sendHttp } from '../http-outcome.ts';
+import { anyoneMayAct, jsonResponse, nothingToSay, shownButtons } from '../interactions.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
+import { httpSender, type Outgoing } from '../sending.ts';
 
 const Settings = settings({
   server_url: serverUrl('The URL of your Mattermost server.', 'https://mattermost.acme.test'),
@@ -16,6 +19,7 @@ const Settings = settings({
       description: 'The ID of the channel to post to. Default: the `chat` address of each recipient.',
     }),
   ),
+  anyone_may_act: anyoneMayAct,
   timeout_ms: TimeoutMs,
 });
 
@@ -30,16 +34,41 @@ export const mattermost: Provider<typeof Settings> = {
   medium: 'chat',
   summary: 'Posts to channels of Mattermost as a bot. The address is a channel ID.',
   settings: Settings,
-  shows: ['formatting'],
+  shows: ['formatting', 'buttons'],
   dedupes: false,
   reads: 'text',
   reach: ({ channel_id }) => (channel_id ? 'room' : 'address'),
+  /**
+   * The server signs nothing, but the tokens of buttons are signed by Belfry and are known to no one but the server:
+   * clients do not get them.
+   */
+  interactions: ({ anyone_may_act = false }) => ({
+    where: 'in Mattermost',
+    isReady: true,
+    isAddressSent: true,
+    anyoneMayAct: anyone_may_act,
+    verify: () => genuine,
+    read(body) {
+      const press = parseObject(body);
+      const [token, user] = [pick(press, 'context', 'token'), pick(press, 'user_id')];
+      if (token === undefined || user === undefined) throw new Error('has no context.token and user_id');
+      const room = pick(press, 'channel_id');
+      // A direct channel belongs to no team, and its ID is the address of its user.
+      const isDirect = room !== undefined && (pick(press, 'team_id') ?? '') === '';
+      return { token, addresses: [user, ...(isDirect ? [room] : [])], name: pick(press, 'user_name') ?? user };
+    },
+    answer: async text => (text === undefined ? nothingToSay : jsonResponse({ ephemeral_text: text })),
+  }),
   open({ server_url, token, channel_id, timeout_ms }, { outbound }) {
-    return httpSender(({ address, content }) =>
+    return httpSender(({ address, content, buttons, interactionUrl }) =>
       sendHttp(outbound, {
         url: join(server_url, '/api/v4/posts'),
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ channel_id: channel_id ?? address, message: truncate(toMarkdown(content), maxLength) }),
+        body: JSON.stringify({
+          channel_id: channel_id ?? address,
+          message: truncate(withLinks(toMarkdown(content), buttons), maxLength),
+          ...toProps(buttons, interactionUrl),
+        }),
         timeoutMs: timeout_ms,
         secrets: [token],
         id: ({ json }) => pick(json, 'id'),
@@ -49,3 +78,31 @@ export const mattermost: Provider<typeof Settings> = {
     );
   },
 };
+
+/** https://developers.mattermost.com/integrate/plugins/interactive-messages. Their ids must be letters and digits. */
+function toProps(buttons: Outgoing['buttons'], url: string | undefined): { props?: object } {
+  if (url === undefined) return {};
+  const actions = shownButtons(buttons, { callbacks: true, maxLabel: 75 }).flatMap(({ label, token, isMain }, i) =>
+    token === undefined
+      ? []
+      : [
+          {
+            id: `belfry${i}`,
+            type: 'button',
+            name: label,
+            ...(isMain && { style: 'primary' }),
+            integration: { url, context: { token } },
+          },
+        ],
+  );
+  return actions.length === 0 ? {} : { props: { attachments: [{ actions }] } };
+}
+
+/** Buttons cannot open a page, so links follow the text. Their labels mention no one. */
+function withLinks(text: string, buttons: Outgoing['buttons'] = []): string {
+  const links = buttons.filter(({ token }) => token === undefined);
+  return paragraphs(
+    text,
+    links.map(({ label, url }) => `[${escapeMarkdown(label.replaceAll('@', '@\u200b'))}](<${url}>)`).join(' · '),
+  );
+}

@@ -1,5 +1,11 @@
 /** https://www.twilio.com/docs/messaging/guides/track-outbound-message-status */
-import { type FeedbackReader, type FeedbackReason, feedbackEvent } from '../../core/feedback/event.ts';
+import {
+  type FeedbackReader,
+  type FeedbackReason,
+  type FeedbackRequest,
+  feedbackEvent,
+  type Verification,
+} from '../../core/feedback/event.ts';
 import { readForm } from './payload.ts';
 import { checkSignature, hmac } from './signatures.ts';
 
@@ -38,10 +44,12 @@ export const twilio: FeedbackReader = {
     const text = [code, form.get('ErrorMessage')].filter(Boolean).join(' ');
     return [feedbackEvent({ ...common, type: 'bounced', reason, permanent: reason === 'unknown_user', text })];
   },
-  /** https://www.twilio.com/docs/usage/security#validating-requests. The secret is the auth token. */
-  verify(request, secret) {
-    const fields = [...readForm(request)].sort(([a], [b]) => (a < b ? -1 : 1));
-    const expected = hmac('sha1', secret, request.url + fields.flat().join(''), 'base64');
-    return checkSignature(request.headers['x-twilio-signature'], expected, 'the header X-Twilio-Signature');
-  },
+  verify: verifyTwilio,
 };
+
+/** https://www.twilio.com/docs/usage/security#validating-requests. The secret is the auth token. */
+export function verifyTwilio(request: FeedbackRequest, secret: string): Verification {
+  const fields = [...readForm(request)].sort(([a], [b]) => (a < b ? -1 : 1));
+  const expected = hmac('sha1', secret, request.url + fields.flat().join(''), 'base64');
+  return checkSignature(request.headers['x-twilio-signature'], expected, 'the header X-Twilio-Signature');
+}

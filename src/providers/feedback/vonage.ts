@@ -1,7 +1,14 @@
 /** https://developer.vonage.com/en/messages/concepts/messages-status, and the delivery receipts of the older SMS API. */
 import { createHash } from 'node:crypto';
 import { classify } from '../../core/feedback/classify.ts';
-import { type FeedbackReader, type FeedbackReason, feedbackEvent, toTime } from '../../core/feedback/event.ts';
+import {
+  type FeedbackReader,
+  type FeedbackReason,
+  type FeedbackRequest,
+  feedbackEvent,
+  toTime,
+  type Verification,
+} from '../../core/feedback/event.ts';
 import { type Fields, isJson, parseObject, pick, readForm } from './payload.ts';
 import { checkTime, forged, genuine, hmac, isSame, retryWindowMs } from './signatures.ts';
 
@@ -53,23 +60,25 @@ export const vonage: FeedbackReader = {
       classify([text]).reason;
     return [feedbackEvent({ ...common, type: 'bounced', reason, permanent: reason === 'unknown_user', text })];
   },
-  /** https://developer.vonage.com/en/getting-started/concepts/webhooks#decoding-signed-webhooks. The secret is the signature secret. */
-  verify({ headers, bytes }, secret, { now }) {
-    const [, head, claims, signature] =
-      /^Bearer +([\w-]{1,1000})\.([\w-]{1,4000})\.([\w-]{1,200})$/i.exec(headers.authorization ?? '') ?? [];
-    if (!head || !claims) return forged('the request carries no token');
-    let parsed: Fields[];
-    try {
-      parsed = [head, claims].map(part => parseObject({ bytes: Buffer.from(part, 'base64url') }));
-    } catch {
-      return forged('the token is malformed');
-    }
-    if (parsed[0]!.alg !== 'HS256') return forged('the token is not signed with HS256');
-    const expected = hmac('sha256', secret, `${head}.${claims}`, 'base64url');
-    if (!isSame(signature, expected)) return forged('the token is not signed with the secret');
-    const time = checkTime(pick(parsed[1], 'iat'), now, retryWindowMs);
-    if (!time.ok) return time;
-    const digest = createHash('sha256').update(bytes).digest('hex');
-    return isSame(pick(parsed[1], 'payload_hash'), digest) ? genuine : forged('the token is of another body');
-  },
+  verify: (request, secret, { now }) => verifyVonage(request, secret, now),
 };
+
+/** https://developer.vonage.com/en/getting-started/concepts/webhooks#decoding-signed-webhooks. The secret is the signature secret. */
+export function verifyVonage({ headers, bytes }: FeedbackRequest, secret: string, now: number): Verification {
+  const [, head, claims, signature] =
+    /^Bearer +([\w-]{1,1000})\.([\w-]{1,4000})\.([\w-]{1,200})$/i.exec(headers.authorization ?? '') ?? [];
+  if (!head || !claims) return forged('the request carries no token');
+  let parsed: Fields[];
+  try {
+    parsed = [head, claims].map(part => parseObject({ bytes: Buffer.from(part, 'base64url') }));
+  } catch {
+    return forged('the token is malformed');
+  }
+  if (parsed[0]!.alg !== 'HS256') return forged('the token is not signed with HS256');
+  const expected = hmac('sha256', secret, `${head}.${claims}`, 'base64url');
+  if (!isSame(signature, expected)) return forged('the token is not signed with the secret');
+  const time = checkTime(pick(parsed[1], 'iat'), now, retryWindowMs);
+  if (!time.ok) return time;
+  const digest = createHash('sha256').update(bytes).digest('hex');
+  return isSame(pick(parsed[1], 'payload_hash'), digest) ? genuine : forged('the token is of another body');
+}

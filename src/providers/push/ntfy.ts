@@ -1,6 +1,6 @@
 /** https://docs.ntfy.sh/publish/#publish-as-json */
 import { Type } from 'typebox';
-import type { Content } from '../../core/render/render.ts';
+import type { Button } from '../../core/buttons.ts';
 import { truncateBytes } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
 import { pick, sendHttp } from '../http-outcome.ts';
@@ -44,7 +44,7 @@ export const ntfy: Provider<typeof Settings> = {
   reach: ({ topic }) => (topic ? 'room' : 'address'),
   accepts: (address, { topic }) => topic !== undefined || topicPattern.test(address),
   open({ token, topic, priority, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
-    return httpSender(({ id, address, content }) => {
+    return httpSender(({ id, address, content, buttons, acknowledgeUrl }) => {
       const { title, text } = toTitleAndText(id, content);
       return sendHttp(outbound, {
         url: join(endpoint, '/'),
@@ -55,7 +55,7 @@ export const ntfy: Provider<typeof Settings> = {
           message: truncateBytes(text, maxBytes),
           priority,
           icon: content.avatar,
-          ...toActions(content),
+          ...toActions(buttons ?? content.actions, acknowledgeUrl),
         }),
         timeoutMs: timeout_ms,
         secrets: [token],
@@ -68,9 +68,15 @@ export const ntfy: Provider<typeof Settings> = {
   },
 };
 
-/** Buttons that open a page. Others would need the credentials of a recipient. */
-function toActions({ actions = [] }: Content): object {
-  const links = actions.filter(({ url }) => url !== undefined).slice(0, maxActions);
-  if (links.length === 0) return {};
-  return { actions: links.map(({ label, url }) => ({ action: 'view', label, url })) };
+/** Buttons that acknowledge or open a page. Others would need the credentials of a recipient. */
+function toActions(buttons: readonly Pick<Button, 'label' | 'url'>[] = [], acknowledgeUrl: string | undefined): object {
+  const usable = buttons.filter(({ url }) => url !== undefined).slice(0, maxActions);
+  if (usable.length === 0) return {};
+  return {
+    actions: usable.map(({ label, url }) =>
+      url === acknowledgeUrl
+        ? { action: 'http', label, url, method: 'POST', clear: true }
+        : { action: 'view', label, url },
+    ),
+  };
 }

@@ -4,10 +4,12 @@
  */
 import { Type } from 'typebox';
 import { isEmail } from '../../core/text.ts';
-import { endpoint, join, TimeoutMs } from '../fields.ts';
+import { endpoint, join, TimeoutMs, webhookSecret } from '../fields.ts';
 import { type Failure, type HttpSend, type ProviderAnswer, pick, sendHttp, toReason } from '../http-outcome.ts';
+import { anyoneMayAct, shownButtons } from '../interactions.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender, type Outcome } from '../sending.ts';
+import { slackInteractions } from './interactions.ts';
 import { toMessage } from './message.ts';
 
 const defaultEndpoint = 'https://slack.com/api';
@@ -20,6 +22,10 @@ const Settings = settings({
     description:
       'The bot token, xoxb-…, with the scope chat:write, and users:read.email if addresses are email addresses.',
   }),
+  signing_secret: webhookSecret(
+    'The signing secret of the app, which verifies that a button was pressed in Slack. Without it, messages have no buttons.',
+  ),
+  anyone_may_act: anyoneMayAct,
   endpoint: endpoint(defaultEndpoint, 'that of GovSlack'),
   timeout_ms: TimeoutMs,
 });
@@ -50,9 +56,11 @@ export const slack: Provider<typeof Settings> = {
   medium: 'slack',
   summary: 'Direct messages and channels. The address is a channel ID, a member ID or an email address.',
   settings: Settings,
-  shows: ['formatting'],
+  shows: ['formatting', 'buttons'],
   dedupes: false,
-  open({ token, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+  interactions: ({ token, endpoint = defaultEndpoint, signing_secret, anyone_may_act = false }) =>
+    slackInteractions({ token, endpoint, signing_secret, anyone_may_act }),
+  open({ token, signing_secret, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const call: Partial<HttpSend> = { timeoutMs: timeout_ms, secrets: [token], errorText: errorOf, classify: classify };
     const authorization = `Bearer ${token}`;
     const lookups = new Map<string, { outcome: Promise<Outcome>; until: number }>();
@@ -85,13 +93,18 @@ export const slack: Provider<typeof Settings> = {
         id: ({ json }) => pick(json, 'ts'),
       });
 
-    return httpSender(async ({ address, content }) => {
-      if (!isEmail(address)) return send(address, toMessage(content));
+    return httpSender(async ({ address, content, buttons }) => {
+      // Slack marks every button of an app that cannot receive interactions, even if it only opens a page.
+      const shown = signing_secret ? shownButtons(buttons, { callbacks: true, maxLabel: 75 }) : [];
+      const sendAll = async (channel: string) => {
+        const outcome = await send(channel, toMessage(content, shown));
+        const isRefused = shown.length > 0 && !outcome.ok && outcome.reason.includes('invalid_blocks');
+        return isRefused ? send(channel, toMessage(content)) : outcome;
+      };
+      if (!isEmail(address)) return sendAll(address);
       const person = await lookUp(address);
       if (person.ok) {
-        return person.id
-          ? send(person.id, toMessage(content))
-          : { ok: false, retry: true, reason: 'Slack returned no user' };
+        return person.id ? sendAll(person.id) : { ok: false, retry: true, reason: 'Slack returned no user' };
       }
       // A failed lookup has sent nothing, and a user who does not exist today may exist tomorrow.
       const { unknown: _, gone: __, ...failure } = person;

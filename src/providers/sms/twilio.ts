@@ -1,5 +1,8 @@
 /** https://www.twilio.com/docs/messaging/api/message-resource */
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
+import { toMessageResponse } from '../../core/speech.ts';
+import { readForm } from '../feedback/payload.ts';
+import { verifyTwilio } from '../feedback/twilio.ts';
 import { endpoint, join, statusCallback, TimeoutMs, webhookSecret } from '../fields.ts';
 import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
@@ -60,9 +63,20 @@ export const twilio: Provider<typeof Settings> = {
   settings: Settings,
   // Twilio has no idempotency key for messages.
   dedupes: false,
-  feedback: ({ webhook_secret, api_key_sid, auth_token }) => ({
-    service: 'twilio',
-    secret: webhook_secret ?? (api_key_sid ? undefined : auth_token),
+  feedback: options => ({ service: 'twilio', secret: signingSecretOf(options) }),
+  /** https://www.twilio.com/docs/messaging/guides/webhook-request */
+  interactions: options => ({
+    where: 'by SMS',
+    isReady: signingSecretOf(options) !== undefined,
+    anyoneMayAct: false,
+    verify: request => verifyTwilio(request, signingSecretOf(options) ?? ''),
+    read(body) {
+      const form = readForm(body);
+      const [from, reply] = [form.get('From'), form.get('Body')];
+      if (from === undefined) throw new Error('has no form field From');
+      return { reply: reply ?? '', addresses: [from], name: from };
+    },
+    answer: async text => ({ contentType: 'text/xml; charset=utf-8', body: toMessageResponse(text) }),
   }),
   open(
     { account_sid, api_key_sid, auth_token, from, endpoint = defaultEndpoint, status_callback, timeout_ms },
@@ -92,3 +106,8 @@ export const twilio: Provider<typeof Settings> = {
     );
   },
 };
+
+/** The auth token of the account signs requests, also if an API key is used to send. */
+function signingSecretOf({ webhook_secret, api_key_sid, auth_token }: Static<typeof Settings>): string | undefined {
+  return webhook_secret ?? (api_key_sid ? undefined : auth_token);
+}

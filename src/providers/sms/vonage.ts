@@ -2,11 +2,15 @@
  * https://developer.vonage.com/en/api/messages, version 1. Unlike the older API at sms/json, its HTTP status says whether
  * the message was accepted, and errors are problem+json.
  */
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
+import { toTime } from '../../core/feedback/event.ts';
+import { type Fields, isJson, parseObject, readForm } from '../feedback/payload.ts';
+import { verifyVonage } from '../feedback/vonage.ts';
 import { endpoint, join, statusCallback, TimeoutMs, webhookSecret } from '../fields.ts';
 import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
+import { answerTimeoutMs, nothingToSay } from '../interactions.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
+import { httpSender, type Outcome, type Tools } from '../sending.ts';
 
 const defaultEndpoint = 'https://api.nexmo.com';
 
@@ -49,34 +53,61 @@ export const vonage: Provider<typeof Settings> = {
   // `client_ref` shows our id in Vonage's reports, but does not deduplicate.
   dedupes: false,
   feedback: ({ webhook_secret }) => ({ service: 'vonage', secret: webhook_secret }),
-  open({ api_key, api_secret, from, endpoint = defaultEndpoint, status_callback, timeout_ms }, { outbound }) {
-    return httpSender(({ id, address, content }) =>
-      sendHttp(outbound, {
-        url: join(endpoint, '/v1/messages'),
-        headers: { authorization: basic(api_key, api_secret), 'content-type': 'application/json' },
-        body: JSON.stringify({
-          message_type: 'text',
-          channel: 'sms',
-          to: withoutPlus(address),
-          from: withoutPlus(from),
-          text: content.text,
-          client_ref: id,
-          ...(status_callback && { webhook_url: status_callback }),
-        }),
-        timeoutMs: timeout_ms,
-        secrets: [api_secret, toBase64(`${api_key}:${api_secret}`)],
-        id: ({ json }) => pick(json, 'message_uuid'),
-        errorText: ({ json }) => [pick(json, 'title'), pick(json, 'detail')].filter(Boolean).join(': ') || undefined,
-        classify: ({ status, json }) => {
-          if (status < 300) return undefined;
-          const code = pick(json, 'type')?.split('#')[1] ?? '';
-          if (goneCodes.has(code)) return { retry: false, gone: true };
-          return retryCodes.has(code) ? { retry: true } : undefined;
-        },
-      }),
-    );
-  },
+  /** https://developer.vonage.com/en/messages/concepts/inbound-messages. Replies need a number as the sender. */
+  interactions: options => ({
+    where: 'by SMS',
+    isReady: options.webhook_secret !== undefined,
+    anyoneMayAct: false,
+    verify: (request, now) => verifyVonage(request, options.webhook_secret ?? '', now),
+    read(body) {
+      const message: Fields = isJson(body) ? parseObject(body) : Object.fromEntries(readForm(body));
+      const from = pick(message, 'from') ?? pick(message, 'msisdn');
+      if (from === undefined) throw new Error('has no field from');
+      const number = `+${withoutPlus(from)}`;
+      const at = toTime(message.timestamp ?? message['message-timestamp']);
+      const reply = pick(message, 'text') ?? '';
+      // Vonage repeats a request for a day: by then, the reply must not acknowledge what was sent after it.
+      return { reply, addresses: [number], name: number, ...(at && { repliedAt: new Date(at) }) };
+    },
+    /** The response cannot contain an answer. */
+    async answer(text, { addresses: [to = ''] }, tools) {
+      if (text !== undefined) await sendText({ ...options, timeout_ms: answerTimeoutMs }, tools, { to, text });
+      return nothingToSay;
+    },
+  }),
+  open: (options, tools) =>
+    httpSender(({ id, address, content }) => sendText(options, tools, { to: address, text: content.text, id })),
 };
+
+function sendText(
+  { api_key, api_secret, from, endpoint = defaultEndpoint, status_callback, timeout_ms }: Static<typeof Settings>,
+  { outbound }: Tools,
+  { to, text, id }: { to: string; text: string; id?: string },
+): Promise<Outcome> {
+  return sendHttp(outbound, {
+    url: join(endpoint, '/v1/messages'),
+    headers: { authorization: basic(api_key, api_secret), 'content-type': 'application/json' },
+    body: JSON.stringify({
+      message_type: 'text',
+      channel: 'sms',
+      to: withoutPlus(to),
+      from: withoutPlus(from),
+      text,
+      client_ref: id,
+      ...(status_callback && id && { webhook_url: status_callback }),
+    }),
+    timeoutMs: timeout_ms,
+    secrets: [api_secret, toBase64(`${api_key}:${api_secret}`)],
+    id: ({ json }) => pick(json, 'message_uuid'),
+    errorText: ({ json }) => [pick(json, 'title'), pick(json, 'detail')].filter(Boolean).join(': ') || undefined,
+    classify: ({ status, json }) => {
+      if (status < 300) return undefined;
+      const code = pick(json, 'type')?.split('#')[1] ?? '';
+      if (goneCodes.has(code)) return { retry: false, gone: true };
+      return retryCodes.has(code) ? { retry: true } : undefined;
+    },
+  });
+}
 
 /** Vonage expects numbers that start with the country code, without + or 00. */
 function withoutPlus(number: string): string {

@@ -4,8 +4,10 @@ import type { Content } from '../../core/render/render.ts';
 import { escapeAngles, headingOf, paragraphs, truncate } from '../chat-text.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
 import { type ProviderAnswer, pick, readRetryAfter, sendHttp } from '../http-outcome.ts';
+import { anyoneMayAct, type ShownButton, shownButtons } from '../interactions.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
+import { telegramInteractions } from './interactions.ts';
 
 const defaultEndpoint = 'https://api.telegram.org';
 
@@ -16,6 +18,16 @@ const Settings = settings({
     patternHint: 'must be a bot token as @BotFather shows it: a number, a colon and a key',
     description: 'The bot token, from @BotFather. Users must start the bot before it can message them.',
   }),
+  secret_token: Type.Optional(
+    Type.String({
+      secret: true,
+      pattern: '^[A-Za-z0-9_-]{16,256}$',
+      patternHint: 'must be 16 to 256 letters, digits, dashes and underscores',
+      description:
+        'A secret of your choice that you also give to setWebhook: it verifies that a button was pressed in Telegram. Without it, buttons only open pages.',
+    }),
+  ),
+  anyone_may_act: anyoneMayAct,
   link_preview: Type.Optional(
     Type.Boolean({ description: 'Whether Telegram shows a preview of the first link. Default: false.' }),
   ),
@@ -39,16 +51,23 @@ export const telegramBot: Provider<typeof Settings> = {
   medium: 'telegram',
   summary: 'Messages from a bot. The address is a chat ID.',
   settings: Settings,
-  shows: ['formatting'],
+  shows: ['formatting', 'buttons'],
   dedupes: false,
-  open({ token, link_preview = false, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
-    return httpSender(async ({ address, content }) => {
+  interactions: ({ secret_token, anyone_may_act = false }) => telegramInteractions(secret_token, anyone_may_act),
+  open({ token, secret_token, link_preview = false, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+    return httpSender(async ({ address, content, buttons }) => {
+      const keyboard = toKeyboard(shownButtons(buttons, { callbacks: secret_token !== undefined, maxLabel: 64 }));
       let answer: ProviderAnswer | undefined;
-      const post = (chat: string, text: object) =>
+      const post = (chat: string, text: object, more = keyboard) =>
         sendHttp(outbound, {
           url: join(endpoint, `/bot${token}/sendMessage`),
           headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({ chat_id: chat, ...text, link_preview_options: { is_disabled: !link_preview } }),
+          body: JSON.stringify({
+            chat_id: chat,
+            ...text,
+            link_preview_options: { is_disabled: !link_preview },
+            ...more,
+          }),
           timeoutMs: timeout_ms,
           secrets: [token, token.split(':')[1]],
           id: ({ json }) => pick(json, 'result', 'message_id'),
@@ -65,6 +84,8 @@ export const telegramBot: Provider<typeof Settings> = {
       const moved = pick(answer.json, 'parameters', 'migrate_to_chat_id');
       if (moved) return post(moved, toText(content));
       if (/can't parse entities/i.test(outcome.reason)) return post(address, toPlainText(content));
+      // Telegram refuses links to hosts that are not on the internet.
+      if (keyboard.reply_markup && /button/i.test(outcome.reason)) return post(address, toText(content), {});
       return outcome;
     });
   },
@@ -79,6 +100,16 @@ function classify({
   return status < 500 && goneDescription.test(pick(json, 'description') ?? '')
     ? { retry: false, gone: true }
     : undefined;
+}
+
+/** https://core.telegram.org/bots/api#inlinekeyboardmarkup, two buttons in a row. */
+function toKeyboard(buttons: readonly ShownButton[]): { reply_markup?: object } {
+  if (buttons.length === 0) return {};
+  const keys = buttons.map(({ label, token, url }) =>
+    token === undefined ? { text: label, url } : { text: label, callback_data: token },
+  );
+  const rows = keys.flatMap((_, i) => (i % 2 === 0 ? [keys.slice(i, i + 2)] : []));
+  return { reply_markup: { inline_keyboard: rows } };
 }
 
 /** The visible text is limited. Markup cannot be truncated, so a text that is too long gets none. */

@@ -15,6 +15,7 @@ import { openSecrets } from '../../pipeline/channel-secrets.ts';
 import { type Providers, withoutSecrets } from '../../providers/provider.ts';
 import type { Deps } from '../deps.ts';
 import { feedbackSourcesOf, mailSource } from '../history/feedback-requests.ts';
+import { type InteractionAddressView, interactionAddressesOf } from '../history/interactions.ts';
 import {
   changeAndInvalidate,
   type DeletionOptions,
@@ -84,6 +85,7 @@ interface ChannelReputation extends Reputation {
 export interface ChannelDetails extends ChannelView {
   reputation: ChannelReputation | null;
   feedback: ChannelFeedback | null;
+  interactions: InteractionAddressView[];
   health: ChannelHealth;
 }
 
@@ -189,7 +191,7 @@ async function find(db: Db, organizationId: number, id: number): Promise<rows.Ch
 
 /** Returns what the ETag is made of. */
 async function read(deps: Deps, db: Db, organizationId: number, id: number): Promise<ChannelView> {
-  const { feedback: _, ...channel } = show(deps, organizationId, await find(db, organizationId, id));
+  const { feedback: _, interactions: __, ...channel } = show(deps, organizationId, await find(db, organizationId, id));
   return channel;
 }
 
@@ -237,6 +239,7 @@ function show(
             last_refused_at: row.last_refused_at?.toISOString() ?? null,
             last_refusal: row.last_refusal,
           },
+    interactions: interactionAddressesOf(providers, row, secrets),
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
   };

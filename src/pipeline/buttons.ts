@@ -1,0 +1,34 @@
+/** The buttons of messages in chats, for the engine. */
+import { type Button, signButtonToken, toButtons } from '../core/buttons.ts';
+import type { Content } from '../core/render/render.ts';
+import type { Delivery } from '../db/ledger/deliveries.ts';
+import type { Signer } from '../lib/signer.ts';
+import type { PlannedChannel } from './plans.ts';
+
+export type ButtonsFor = (
+  delivery: Pick<Delivery, 'organization_id' | 'occurrence_id' | 'id' | 'step' | 'provider_index'>,
+  channel: Pick<PlannedChannel, 'feedbackToken' | 'providers'>,
+  message: Pick<Content, 'actions'> & { acknowledgeUrl: string; locale: string | undefined },
+) => { buttons?: Button[]; interactionUrl?: string };
+
+/** `baseUrl` is undefined when the public address is not configured: then services need to know where to post to. */
+export function createButtons(signer: Signer, baseUrl: string | undefined): ButtonsFor {
+  return (
+    { organization_id: organizationId, occurrence_id: occurrence, id, step, provider_index },
+    channel,
+    message,
+  ) => {
+    const { provider } = channel.providers[provider_index]!;
+    if (!provider.shows?.includes('buttons') || (step === 0 && !message.actions)) return {};
+    const reference = { organizationId, occurrence, id };
+    const buttons = toButtons({ ...message, step }, choice => signButtonToken(reference, choice, signer.signShort));
+    if (buttons.length === 0) return {};
+    if (baseUrl === undefined || !provider.interactions) return { buttons };
+    return { buttons, interactionUrl: `${baseUrl}${interactionPath(channel.feedbackToken, provider.name)}` };
+  };
+}
+
+/** Returns the path that the service of a channel's provider posts interactions to. */
+export function interactionPath(feedbackToken: string, provider: string): string {
+  return `/interactions/${feedbackToken}/${provider}/`;
+}

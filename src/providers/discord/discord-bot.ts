@@ -1,0 +1,107 @@
+/** https://discord.com/developers/docs/resources/message#create-message, as a bot. */
+import { Type } from 'typebox';
+import { toMarkdown, truncate } from '../chat-text.ts';
+import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
+import { type HttpSend, pick, readRetryAfter, sendHttp, toReason } from '../http-outcome.ts';
+import { anyoneMayAct, shownButtons } from '../interactions.ts';
+import { type Provider, settings } from '../provider.ts';
+import { httpSender, type Outcome } from '../sending.ts';
+import { discordInteractions, toComponents } from './interactions.ts';
+
+const defaultEndpoint = 'https://discord.com/api/v10';
+
+const snowflake = '^[0-9]{1,20}$';
+
+const Settings = settings({
+  token: secretKey('The token of the bot.'),
+  channel_id: Type.Optional(
+    Type.String({
+      pattern: snowflake,
+      patternHint: 'must be the ID of a channel',
+      description:
+        'The ID of the channel to post to. Default: a direct message to the `discord` address of each recipient.',
+    }),
+  ),
+  public_key: Type.Optional(
+    Type.String({
+      pattern: '^[0-9a-fA-F]{64}$',
+      patternHint: 'must be 64 hexadecimal digits',
+      description:
+        'The public key of the application, which verifies that a button was pressed in Discord. Without it, buttons only open pages.',
+    }),
+  ),
+  anyone_may_act: anyoneMayAct,
+  endpoint: endpoint(defaultEndpoint, 'that of a proxy'),
+  timeout_ms: TimeoutMs,
+});
+
+const maxLength = 2000;
+
+/** Unknown user (10013), and a user who cannot be messaged: a closed account, or no server in common (50007). */
+const goneCodes = new Set(['10013', '50007']);
+
+const invalidForm = 'Invalid Form Body';
+
+/** Direct channels never change, but few are needed again soon. */
+const maxCached = 10_000;
+
+export const discordBot: Provider<typeof Settings> = {
+  name: 'discord-bot',
+  title: 'Discord bot',
+  medium: 'discord',
+  summary: 'Direct messages, or posts to one channel, from a bot. The address is a user ID.',
+  settings: Settings,
+  shows: ['formatting', 'buttons'],
+  dedupes: false,
+  reach: ({ channel_id }) => (channel_id ? 'room' : 'address'),
+  accepts: (address, { channel_id }) => channel_id !== undefined || new RegExp(snowflake).test(address),
+  interactions: ({ public_key, anyone_may_act = false }) => discordInteractions(public_key, anyone_may_act),
+  open({ token, channel_id, public_key, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+    const directChannels = new Map<string, string>();
+    const call = (path: string, body: object, more: Partial<HttpSend> = {}): Promise<Outcome> =>
+      sendHttp(outbound, {
+        url: join(endpoint, path),
+        headers: { authorization: `Bot ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+        timeoutMs: timeout_ms,
+        secrets: [token],
+        id: ({ json }) => pick(json, 'id'),
+        errorText: ({ json }) => pick(json, 'message'),
+        classify: ({ status, json }) => {
+          const wait = status === 429 ? readRetryAfter(pick(json, 'retry_after')) : undefined;
+          if (wait !== undefined) return { retry: true, retryAfterSeconds: wait };
+          return goneCodes.has(pick(json, 'code') ?? '') ? { retry: false, gone: true } : undefined;
+        },
+        ...more,
+      });
+
+    /** Returns the id of the direct channel with a user. Creating one again returns the same. */
+    const openDirect = async (user: string): Promise<Outcome> => {
+      const cached = directChannels.get(user);
+      if (cached) return { ok: true, id: cached };
+      const opened = await call('/users/@me/channels', { recipient_id: user });
+      if (!opened.ok) {
+        // Nothing was sent.
+        const { unknown: _, ...failure } = opened;
+        return { ...failure, reason: toReason(`opening a direct channel: ${failure.reason}`, [token]) };
+      }
+      if (!opened.id) return { ok: false, retry: true, reason: 'Discord returned no channel' };
+      if (directChannels.size >= maxCached) directChannels.clear();
+      directChannels.set(user, opened.id);
+      return opened;
+    };
+
+    return httpSender(async ({ address, content, buttons }) => {
+      const room: Outcome = channel_id ? { ok: true, id: channel_id } : await openDirect(address);
+      if (!room.ok) return room;
+      // Values must not be able to mention everyone.
+      const message = { content: truncate(toMarkdown(content), maxLength), allowed_mentions: { parse: [] } };
+      const components = toComponents(shownButtons(buttons, { callbacks: public_key !== undefined, maxLabel: 80 }));
+      const path = `/channels/${room.id}/messages`;
+      const outcome = await call(path, { ...message, ...components });
+      const isRefused = !outcome.ok && outcome.reason.includes(invalidForm);
+      // A message is worth more than its buttons, one of which may have a link that Discord does not accept.
+      return isRefused && components.components ? call(path, message) : outcome;
+    });
+  },
+};

@@ -1,0 +1,87 @@
+/** https://docs.slack.dev/reference/interaction-payloads/block_actions-payload, and https://docs.slack.dev/authentication/verifying-requests-from-slack */
+import { parseObject, pick, readForm } from '../feedback/payload.ts';
+import { checkSignature, checkTime, hmac, shortWindowMs } from '../feedback/signatures.ts';
+import { join } from '../fields.ts';
+import { sendHttp } from '../http-outcome.ts';
+import { answerTimeoutMs, nothingToSay, type ShownButton } from '../interactions.ts';
+import type { Interactions } from '../provider.ts';
+
+interface SlackApp {
+  token: string;
+  endpoint: string;
+  signing_secret: string | undefined;
+  anyone_may_act: boolean;
+}
+
+export function slackInteractions({ token, endpoint, signing_secret = '', anyone_may_act }: SlackApp): Interactions {
+  return {
+    where: 'in Slack',
+    isReady: signing_secret !== '',
+    anyoneMayAct: anyone_may_act,
+    verify({ headers, bytes }, now) {
+      const time = headers['x-slack-request-timestamp'];
+      const signed = Buffer.concat([Buffer.from(`v0:${time}:`), bytes]);
+      const expected = signing_secret && `v0=${hmac('sha256', signing_secret, signed, 'hex')}`;
+      const signature = checkSignature(headers['x-slack-signature'], expected, 'the header X-Slack-Signature');
+      return signature.ok ? checkTime(time, now, shortWindowMs) : signature;
+    },
+    read(body) {
+      const payload = readForm(body).get('payload');
+      if (payload === undefined) throw new Error('has no form field payload');
+      const event = parseObject({ bytes: Buffer.from(payload) });
+      const value = pick(event, 'actions', 0, 'value');
+      const user = pick(event, 'user', 'id');
+      // A button with a link is reported too.
+      if (event.type !== 'block_actions' || value === undefined || user === undefined) return nothingToSay;
+      const room = pick(event, 'channel', 'id');
+      return {
+        token: value,
+        // No one but its recipient is in a direct message with the bot.
+        addresses: [user, ...(room?.startsWith('D') ? [room] : [])],
+        name: pick(event, 'user', 'username') ?? pick(event, 'user', 'name') ?? user,
+        ...answerAt(pick(event, 'response_url')),
+      };
+    },
+    /** The addresses of users may be the emails of their Slack accounts. */
+    async lookUp({ addresses: [user = ''] }, { outbound }) {
+      const url = join(endpoint, `/users.info?user=${encodeURIComponent(user)}`);
+      const found = await sendHttp(outbound, {
+        method: 'GET',
+        url,
+        headers: { authorization: `Bearer ${token}` },
+        timeoutMs: answerTimeoutMs,
+        id: ({ json }) => pick(json, 'user', 'profile', 'email'),
+      });
+      return found.ok && found.id !== undefined ? [found.id] : [];
+    },
+    async answer(text, { answerTo }, { outbound }) {
+      if (text === undefined || answerTo === undefined) return nothingToSay;
+      // What was asked for is done, whether or not the person can be shown an answer.
+      await sendHttp(outbound, {
+        url: answerTo,
+        headers: { 'content-type': 'application/json; charset=utf-8' },
+        body: JSON.stringify({ response_type: 'ephemeral', replace_original: false, text }),
+        timeoutMs: answerTimeoutMs,
+      });
+      return nothingToSay;
+    },
+  };
+}
+
+function answerAt(url: string | undefined): { answerTo?: string } {
+  return url !== undefined && URL.canParse(url) ? { answerTo: url } : {};
+}
+
+/** Returns an actions block, https://docs.slack.dev/reference/block-kit/blocks/actions-block. */
+export function toActionsBlock(buttons: readonly ShownButton[]): object {
+  return {
+    type: 'actions',
+    elements: buttons.map(({ label, token, url, isMain }, i) => ({
+      type: 'button',
+      action_id: `belfry-${i}`,
+      text: { type: 'plain_text', text: label },
+      ...(token === undefined ? { url } : { value: token }),
+      ...(isMain && { style: 'primary' }),
+    })),
+  };
+}

@@ -1,0 +1,197 @@
+/**
+ * What recipients do in a chat or by a reply: acknowledge, resolve, or take an action of the message. The service is
+ * verified first. Then the person is recognized by an address of the channel's type, and the message by the signed token of
+ * its button, which is valid only for the channel that sent it.
+ */
+import { acknowledgeTextsIn, describeAcknowledgement, isAcknowledgeReply } from '../../core/acknowledge-texts.ts';
+import { readButtonToken } from '../../core/buttons.ts';
+import { AppError } from '../../core/errors.ts';
+import type { FeedbackRequest } from '../../core/feedback/event.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { addressKind, fillText } from '../../core/text.ts';
+import { type AddressOwner, listAddressOwners } from '../../db/audience/addresses.ts';
+import { type FeedbackChannel, findFeedbackChannelAcrossTenants } from '../../db/configuration/channel-feedback.ts';
+import { type DeliveryRenderInput, findDelivery } from '../../db/history/delivery-list.ts';
+import { findNewestOpen } from '../../db/history/escalations.ts';
+import { findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
+import { interactionPath } from '../../pipeline/buttons.ts';
+import { openSecrets } from '../../pipeline/channel-secrets.ts';
+import type { StoredMessage } from '../../pipeline/plans.ts';
+import type { Interaction, InteractionResponse, Interactions, Providers } from '../../providers/provider.ts';
+import { resolveEventPath, triggerEvent } from '../configuration/events.ts';
+import type { Deps } from '../deps.ts';
+import { acknowledge, resolve } from './acknowledgements.ts';
+
+export interface InteractionAddress extends FeedbackChannel {
+  source: Interactions;
+}
+
+/** Returns the providers of a channel whose services report interactions, each name once. */
+export function interactionSourcesOf(
+  providers: Providers,
+  entries: readonly JsonObject[],
+  secrets: readonly JsonObject[],
+): { provider: string; source: Interactions }[] {
+  const found = new Map<string, Interactions>();
+  for (const [i, { use, ...settings }] of entries.entries()) {
+    const name = String(use);
+    const provider = Object.hasOwn(providers, name) ? providers[name] : undefined;
+    const source = provider?.interactions?.({ ...settings, ...secrets[i] });
+    if (source && !found.get(name)?.isReady) found.set(name, source);
+  }
+  return [...found].map(([provider, source]) => ({ provider, source }));
+}
+
+/** Where the service of a provider posts pressed buttons and replies to. */
+export interface InteractionAddressView {
+  provider: string;
+  path: string;
+  /** Whether requests can be verified; false: the secret of the service is missing. */
+  ready: boolean;
+}
+
+/** Lists the addresses that are entered at the services of a channel. */
+export function interactionAddressesOf(
+  providers: Providers,
+  channel: { providers: readonly JsonObject[]; feedback_token: string },
+  secrets: readonly JsonObject[],
+): InteractionAddressView[] {
+  const sources = interactionSourcesOf(providers, channel.providers, secrets);
+  return sources
+    .filter(({ source }) => !source.isAddressSent)
+    .map(({ provider, source }) => ({
+      provider,
+      path: interactionPath(channel.feedback_token, provider),
+      ready: source.isReady,
+    }));
+}
+
+/** Finds the channel of an address. Undefined: there is none, or it has no such provider. */
+export async function findInteractionAddress(
+  { db, cipher, providers }: Deps,
+  token: string,
+  name: string,
+): Promise<InteractionAddress | undefined> {
+  const channel = await findFeedbackChannelAcrossTenants(db, token);
+  if (!channel) return undefined;
+  const secrets = openSecrets(cipher, channel.organization_id, channel);
+  const found = interactionSourcesOf(providers, channel.providers, secrets).find(({ provider }) => provider === name);
+  return found && { ...channel, source: found.source };
+}
+
+/** Does what a request asks for and returns the response. Throws `interaction.refused` if the service did not send it. */
+export async function receiveInteraction(
+  deps: Deps,
+  address: InteractionAddress,
+  request: FeedbackRequest,
+): Promise<InteractionResponse> {
+  const { source } = address;
+  const verified = source.verify(request, Date.now());
+  if (!verified.ok) throw new AppError('interaction.refused', verified.reason);
+  let read: Interaction | InteractionResponse;
+  try {
+    read = source.read(request);
+  } catch (error) {
+    throw new AppError('request.malformed', `the body ${(error as Error).message}`);
+  }
+  if (!('addresses' in read)) return read;
+  const text = read.token === undefined ? await answerReply(deps, address, read) : await press(deps, address, read);
+  return source.answer(text, read, deps);
+}
+
+/** Acknowledges the newest open escalation that was sent to a phone number. Unknown numbers and other texts get no answer: each costs money. */
+async function answerReply(deps: Deps, address: InteractionAddress, interaction: Interaction) {
+  if (!isAcknowledgeReply(interaction.reply ?? '')) return undefined;
+  const [person] = await findPersons(deps, address, interaction);
+  if (!person) return undefined;
+  const { addresses, repliedAt: before } = interaction;
+  const open = await findNewestOpen(deps.db, address.organization_id, address.id, { addresses, before });
+  if (open === undefined) return acknowledgeTextsIn(person.locale).nothingOpen;
+  const done = await acknowledge(deps, address.organization_id, open, `${person.username} ${address.source.where}`);
+  return describeAcknowledgement(person.locale, done);
+}
+
+/** Returns what to answer to the person who pressed a button. */
+async function press(deps: Deps, address: InteractionAddress, interaction: Interaction): Promise<string> {
+  const { organization_id, source } = address;
+  const button = readButtonToken(interaction.token!, deps.signer.isSignedShort);
+  if (button?.organizationId !== organization_id) throw forgedButton();
+  const delivery = await findDelivery(deps.db, organization_id, button.occurrence, button.id);
+  if (delivery && delivery.channel_id !== address.id) throw forgedButton();
+  const persons = await findPersons(deps, address, interaction);
+  const person = persons.find(({ id }) => id === delivery?.user_id) ?? persons[0];
+  const texts = acknowledgeTextsIn(person?.locale);
+  if (!person && !source.anyoneMayAct) {
+    return fillText(texts.unknownPerson, { address: `${address.type} ${interaction.addresses[0] ?? ''}` });
+  }
+  const [occurrence] = await findOccurrencesAcrossTenants(deps.pool, [
+    { organizationId: organization_id, id: button.occurrence },
+  ]);
+  if (!delivery || !occurrence || occurrence.cancelled_at) return texts.over;
+  const by = `${person?.username ?? toName(interaction.name)} ${source.where}`;
+  if (button.choice === 'a' || button.choice === 'r') {
+    const change = button.choice === 'a' ? acknowledge : resolve;
+    const done = await change(deps, organization_id, button.occurrence, by);
+    return describeAcknowledgement(person?.locale, done) ?? texts.over;
+  }
+  const label = await takeAction(deps, { ...button, by, person, delivery, occurrence });
+  return label === undefined ? texts.over : fillText(texts.taken, { label });
+}
+
+interface Action {
+  organizationId: number;
+  id: number;
+  choice: string;
+  by: string;
+  person: AddressOwner | undefined;
+  delivery: DeliveryRenderInput;
+  occurrence: { id: string; event_id: number; context: JsonObject };
+}
+
+/**
+ * Triggers the event of an action, with the context of the original trigger plus `action`. Returns the name of the action;
+ * undefined if the event or the message has been deleted. Pressing again triggers nothing: the key is the same.
+ */
+async function takeAction(deps: Deps, { organizationId, id, choice, by, person, delivery, occurrence }: Action) {
+  const [message, plan] = await Promise.all([
+    deps.plans.findMessage(organizationId, delivery.notification_id, delivery.version, delivery.step < 0),
+    deps.plans.findEvent(organizationId, occurrence.event_id),
+  ]);
+  const { actions = [] } = (message?.source as unknown as StoredMessage | undefined)?.message ?? {};
+  const { name, event: evt } = actions[Number(choice)] ?? {};
+  if (name === undefined || evt === undefined || !plan) return undefined;
+  const slugs = { org: plan.organization.slug, prj: plan.project.slug, app: plan.application.slug, evt };
+  const path = await resolveEventPath(deps, slugs);
+  const action = { name, occurrence: occurrence.id, by, username: person?.username ?? null };
+  const context = { ...occurrence.context, action };
+  await triggerEvent(deps, path, { context, idempotencyKey: `action-${occurrence.id}.${id}-${name}` });
+  return name;
+}
+
+/** Returns the users who have an address of the person. */
+async function findPersons(
+  deps: Deps,
+  { organization_id, type, source }: InteractionAddress,
+  interaction: Interaction,
+): Promise<AddressOwner[]> {
+  const find = async (values: string[]) =>
+    (await listAddressOwners(deps.db, organization_id, values)).filter(({ name }) => addressKind(name) === type);
+  const found = await find(interaction.addresses);
+  if (found.length > 0 || !source.lookUp) return found;
+  const more = await source.lookUp(interaction, deps);
+  return more.length === 0 ? [] : find(more);
+}
+
+/** A name at the service is chosen by the person. */
+function toName(name: string): string {
+  return (
+    name
+      .replace(/[\p{Cc}\s]+/gu, ' ')
+      .trim()
+      .slice(0, 100) || 'unknown'
+  );
+}
+
+function forgedButton(): AppError {
+  return new AppError('interaction.refused', 'the button was not sent by this channel');
+}

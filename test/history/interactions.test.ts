@@ -1,0 +1,288 @@
+/** Buttons in chats and replies to text messages: who may act, and what happens. */
+import { generateKeyPairSync } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import {
+  type ChatServices,
+  chatChannels,
+  openChatServices,
+  type Posted,
+  press,
+  secrets,
+} from '../support/chat-services.ts';
+import { eventually } from '../support/eventually.ts';
+import { type EngineWorld, openWorld, type Tenant, type TenantInput } from '../support/sink.ts';
+
+const origin = 'https://belfry.test';
+let world: EngineWorld;
+let chats: ChatServices;
+beforeAll(async () => {
+  world = await openWorld({ BASE_URL: origin });
+  chats = await openChatServices();
+});
+afterAll(async () => {
+  await world.checkLedger();
+  await world.close();
+  await chats.close();
+});
+beforeEach(() => {
+  chats.messages.length = 0;
+  chats.slackNotes.length = 0;
+});
+
+const ann = {
+  email: 'ann@x.test',
+  addresses: [
+    { name: 'slack', value: 'U0ANN' },
+    { name: 'telegram', value: '4711' },
+    { name: 'discord', value: '80351110224678912' },
+    { name: 'chat', value: 'a'.repeat(26) },
+    { name: 'sms', value: '+15555550123' },
+    { name: 'voice', value: '+15555550123' },
+  ],
+};
+type ChannelName = keyof ReturnType<typeof chatChannels>;
+
+/** A tenant whose first step goes through these channels; the second one comes after an hour. */
+async function tenantWith(names: ChannelName[], { settings = {}, ...more }: { settings?: object } & TenantInput = {}) {
+  const all = chatChannels(chats.peer.url);
+  const channels = names.map(name => ({
+    ...all[name],
+    providers: all[name].providers.map(one => ({ ...one, ...settings })),
+  }));
+  const steps = [{ channels: names }, { after: '1h', unless: 'acknowledged', channels: names }];
+  const message = { subject: 'Fire', body: 'In the cellar' };
+  return world.tenant({ users: [ann], channels, notifications: [{ steps, message }], ...more });
+}
+
+async function start(tenant: Tenant, count: number): Promise<string> {
+  const id = await tenant.trigger();
+  await eventually(async () => expect(chats.messages).toHaveLength(count), 8_000);
+  await tenant.until(id, 'sent');
+  return id;
+}
+
+const urlOf = async (tenant: Tenant, channel: string): Promise<string> => {
+  const { body } = await tenant.ask({ path: `/api/o/${tenant.slug}/c/${channel}/` });
+  return body.interactions[0].url;
+};
+
+/** Posts to an address of `origin`, which a proxy would forward. */
+async function post(url: string, { body, headers }: Posted) {
+  const { pathname } = new URL(url);
+  const response = await fetch(`${world.service.address}${pathname}`, { method: 'POST', body, headers });
+  return { status: response.status, text: await response.text() };
+}
+
+const tokenOf = (service: string, label: string) =>
+  chats.messages.find(one => one.service === service)!.buttons.find(one => one.label === label)!.token!;
+
+const stepsOf = async (tenant: Tenant, id: string) =>
+  (await tenant.ask({ path: `/api/o/${tenant.slug}/occurrence/${id}/steps/` })).body;
+
+async function makeStepsDue(tenant: Tenant): Promise<void> {
+  await tenant.sql(`update steps set due_at = now() where status = 'waiting' and organization_id = ${tenant.id}`);
+  await tenant.sql('notify belfry_work');
+}
+
+test('an escalation to Slack, Telegram and voice ends with a button, and forged presses change nothing', async () => {
+  const tenant = await tenantWith(['slack', 'telegram', 'voice']);
+  const id = await start(tenant, 3);
+  expect(chats.messages.find(one => one.service === 'slack')).toMatchObject({
+    to: 'U0ANN',
+    text: '*Fire*\n\nIn the cellar',
+    buttons: [{ label: 'Acknowledge' }, { label: 'Resolve' }],
+  });
+  expect(chats.messages.find(one => one.service === 'voice')!.text).toContain('Press 1 to acknowledge.');
+  const [slack, telegram] = [await urlOf(tenant, 'slack'), await urlOf(tenant, 'telegram')];
+  expect(slack).toMatch(/^https:\/\/belfry\.test\/interactions\/[0-9a-f]{64}\/slack\/$/);
+  const token = tokenOf('slack', 'Acknowledge');
+  const { url } = chats.peer;
+
+  const forged = [
+    post(slack, press.slack(token, 'U0ANN', { url, secret: 'guessed' })),
+    post(slack, press.slack(token, 'U0ANN', { url, at: Date.now() - 301_000 })),
+    post(slack, press.slack(`${token.slice(0, -1)}!`, 'U0ANN', { url })),
+    // A button of another channel of the same organization.
+    post(slack, press.slack(tokenOf('telegram', 'Acknowledge'), 'U0ANN', { url })),
+    post(telegram, press.telegram(tokenOf('telegram', 'Acknowledge'), 4711, 'guessed')),
+  ];
+  expect((await Promise.all(forged)).map(({ status }) => status)).toEqual([401, 401, 401, 401, 401]);
+  expect(await post(slack, press.slack(token, 'U0EVE', { url }))).toEqual({ status: 200, text: '' });
+  expect(chats.slackNotes.pop()).toMatch(/does not recognize you.*slack U0EVE/);
+  expect(await tenant.occurrence(id)).toMatchObject({ acknowledged_at: null, outcome: 'escalating' });
+
+  expect(await post(slack, press.slack(token, 'U0ANN', { url }))).toEqual({ status: 200, text: '' });
+  expect(chats.slackNotes.pop()).toMatch(/^Acknowledged by ann@x\.test in Slack on .* No one else is alerted\.$/);
+  expect(await tenant.occurrence(id)).toMatchObject({
+    acknowledged_by: 'ann@x.test in Slack',
+    outcome: 'acknowledged',
+  });
+  await makeStepsDue(tenant);
+  expect((await stepsOf(tenant, id))[1]).toMatchObject({ number: 2, status: 'ended', reason: 'acknowledged' });
+  expect(chats.messages).toHaveLength(3);
+  const { body: audit } = await tenant.ask({ path: `/api/o/${tenant.slug}/audit/?noun=occurrence` });
+  expect(audit).toMatchObject([{ action: 'acknowledge', after: { by: 'ann@x.test in Slack' } }]);
+
+  // Later presses are answered with who was first.
+  const later = JSON.parse((await post(telegram, press.telegram(tokenOf('telegram', 'Acknowledge'), 4711))).text);
+  expect(later).toMatchObject({ method: 'answerCallbackQuery', callback_query_id: '4382bfdwdsb323b2d9' });
+  expect(later.text).toMatch(/^Acknowledged by ann@x\.test in Slack/);
+});
+
+test('Telegram, Discord and Mattermost resolve by a button', async () => {
+  const names = ['telegram', 'discord', 'mattermost'] as const;
+  const tenant = await tenantWith([...names]);
+  const presses = {
+    telegram: (token: string) => press.telegram(token, 4711),
+    discord: (token: string) =>
+      press.discord({ type: 3, member: { user: { id: '80351110224678912' } }, data: { custom_id: token } }),
+    // The address of a user is the direct channel with the bot.
+    mattermost: (token: string) => press.mattermost(token, 'u'.repeat(26), { channel_id: 'a'.repeat(26), team_id: '' }),
+  };
+  for (const name of names) {
+    chats.messages.length = 0;
+    const id = await start(tenant, 3);
+    const url = name === 'mattermost' ? await mattermostUrl() : await urlOf(tenant, name);
+    const answer = await post(url, presses[name](tokenOf(name, 'Resolve')));
+    expect(answer.status, answer.text).toBe(200);
+    expect(answer.text).toMatch(new RegExp(`Resolved by ann@x\\.test in ${name}`, 'i'));
+    expect(await tenant.occurrence(id)).toMatchObject({ resolved_by: expect.stringMatching(/^ann@x\.test in [A-Z]/) });
+  }
+});
+
+/** Mattermost posts to the address in the message. */
+async function mattermostUrl(): Promise<string> {
+  const { body } = chats.peer.seen.findLast(one => one.path === '/mattermost/api/v4/posts')!;
+  return JSON.parse(body).props.attachments[0].actions[0].integration.url;
+}
+
+test('Discord is answered to its ping, and everything without its signature is refused', async () => {
+  const tenant = await tenantWith(['discord']);
+  const url = await urlOf(tenant, 'discord');
+  expect(await post(url, press.discord({ type: 1 }))).toEqual({ status: 200, text: '{"type":1}' });
+  const { privateKey: key } = generateKeyPairSync('ed25519');
+  const refused = [press.discord({ type: 1 }, { key }), press.discord({ type: 1 }, { at: Date.now() - 301_000 })];
+  for (const one of [...refused, { body: '{"type":1}', headers: {} }]) {
+    expect((await post(url, one)).status).toBe(401);
+  }
+});
+
+test('a button of Mattermost with a token that Belfry did not sign, or of another user, changes nothing', async () => {
+  const tenant = await tenantWith(['mattermost']);
+  const id = await start(tenant, 1);
+  const url = await mattermostUrl();
+  const token = tokenOf('mattermost', 'Acknowledge');
+  expect((await post(url, press.mattermost(`x${token}`, 'a'.repeat(26)))).status).toBe(401);
+  const unknown = await post(url, press.mattermost(token, 'u'.repeat(26)));
+  expect(JSON.parse(unknown.text).ephemeral_text).toMatch(/does not recognize you/);
+  expect(await tenant.occurrence(id)).toMatchObject({ acknowledged_at: null });
+});
+
+test('a Slack member is recognized by email, and with anyone_may_act by the name in Slack', async () => {
+  const user = { email: 'bob@x.test', addresses: [{ name: 'slack', value: 'bob@acme.test' }] };
+  chats.slackEmails.U0BOB = 'bob@acme.test';
+  const room = { ...ann, addresses: [{ name: 'slack', value: 'C0ROOM' }] };
+  const input = { users: [room, user], members: ['ann@x.test'] };
+  const pressBy = async (member: string, settings: object) => {
+    chats.messages.length = 0;
+    const tenant = await tenantWith(['slack'], { ...input, settings });
+    const id = await start(tenant, 1);
+    const posted = press.slack(tokenOf('slack', 'Acknowledge'), member, { url: chats.peer.url });
+    expect((await post(await urlOf(tenant, 'slack'), posted)).status).toBe(200);
+    return (await tenant.occurrence(id)).acknowledged_by;
+  };
+  expect(await pressBy('U0BOB', {})).toBe('bob@x.test in Slack');
+  expect(await pressBy('U0EVE', { anyone_may_act: true })).toBe('U0EVE of Slack in Slack');
+});
+
+test('an action triggers its event once, and a link opens a page', async () => {
+  const message = {
+    subject: 'Fire',
+    body: 'In the cellar',
+    actions: [
+      { name: 'mine', label: 'I take it', acknowledge: true },
+      { name: 'water', label: 'Send water to {{ floor }}', event: 'go' },
+      { name: 'plan', label: 'Plan', url: 'https://acme.test/{{ floor }}' },
+    ],
+  };
+  const tenant = await tenantWith(['slack'], { notifications: [{ channels: ['slack'], message }] });
+  const id = await tenant.trigger({}, { floor: 'B1' });
+  await tenant.until(id, 'sent');
+  expect(chats.messages[0]!.buttons).toEqual([
+    { label: 'I take it', token: expect.any(String), url: undefined },
+    { label: 'Send water to B1', token: expect.any(String), url: undefined },
+    { label: 'Plan', token: undefined, url: 'https://acme.test/B1' },
+  ]);
+  const url = await urlOf(tenant, 'slack');
+  const act = () => post(url, press.slack(tokenOf('slack', 'Send water to B1'), 'U0ANN', { url: chats.peer.url }));
+  await act();
+  await act();
+  expect(chats.slackNotes).toEqual(['Done: water', 'Done: water']);
+  await eventually(() => expect(chats.messages).toHaveLength(2));
+  const { body } = await tenant.ask({ path: `/api/o/${tenant.slug}/occurrence/` });
+  expect(body).toHaveLength(2);
+  const [row] = await tenant.sql(
+    'select context from occurrences where organization_id = $1 and id <> $2',
+    tenant.id,
+    id,
+  );
+  expect(row).toMatchObject({
+    context: { floor: 'B1', action: { name: 'water', occurrence: id, username: 'ann@x.test' } },
+  });
+});
+
+test('a press on an alert that was cancelled is answered that it is over', async () => {
+  const tenant = await tenantWith(['telegram']);
+  const id = await start(tenant, 1);
+  expect((await tenant.post(`/api/o/${tenant.slug}/occurrence/${id}/cancel/`)).status).toBe(200);
+  const answer = await post(await urlOf(tenant, 'telegram'), press.telegram(tokenOf('telegram', 'Resolve'), 4711));
+  expect(JSON.parse(answer.text).text).toBe('This alert is over. There is nothing left to do.');
+  expect(await tenant.occurrence(id)).toMatchObject({ acknowledged_at: null, resolved_at: null });
+});
+
+test('a reply by Twilio acknowledges the newest open escalation of that number, once', async () => {
+  const tenant = await tenantWith(['twilio']);
+  const older = await start(tenant, 1);
+  const newer = await start(tenant, 2);
+  const url = await urlOf(tenant, 'twilio');
+  const reply = (Body: string, From = '+15555550123', secret = secrets.twilio) =>
+    post(url, press.twilio(url, { MessageSid: 'SM1', From, To: '+15555550100', Body }, secret));
+  const silent = { status: 200, text: '<?xml version="1.0" encoding="UTF-8"?><Response></Response>' };
+  expect((await reply('1', '+15555550123', 'guessed')).status).toBe(401);
+  expect(await reply('What?')).toEqual(silent);
+  expect(await reply('1', '+15555550999')).toEqual(silent);
+  expect(await tenant.occurrence(newer)).toMatchObject({ acknowledged_at: null });
+
+  expect((await reply(' Ack! ')).text).toMatch(/<Message>Acknowledged by ann@x\.test by SMS on .*<\/Message>/);
+  expect(await tenant.occurrence(newer)).toMatchObject({ acknowledged_by: 'ann@x.test by SMS' });
+  expect(await tenant.occurrence(older)).toMatchObject({ acknowledged_at: null });
+  await reply('Übernehmen');
+  expect(await tenant.occurrence(older)).toMatchObject({ acknowledged_by: 'ann@x.test by SMS' });
+  expect((await reply('1')).text).toContain('<Message>There is nothing to acknowledge.</Message>');
+});
+
+test('a reply by Vonage acknowledges what was sent before it, and is answered by another message', async () => {
+  const tenant = await tenantWith(['vonage']);
+  const id = await start(tenant, 1);
+  const url = await urlOf(tenant, 'vonage');
+  const reply = { from: '15555550123', to: '15555550100', text: '1' };
+  expect((await post(url, press.vonage(reply, { secret: 'guessed' }))).status).toBe(401);
+  // A reply to something older, which Vonage delivers late.
+  expect((await post(url, press.vonage(reply, { at: Date.now() - 3_600_000 }))).status).toBe(200);
+  expect(await tenant.occurrence(id)).toMatchObject({ acknowledged_at: null });
+  expect(chats.messages.pop()).toMatchObject({ to: '15555550123', text: 'There is nothing to acknowledge.' });
+  expect(await post(url, press.vonage(reply))).toEqual({ status: 200, text: '' });
+  expect(await tenant.occurrence(id)).toMatchObject({ acknowledged_by: 'ann@x.test by SMS' });
+  expect(chats.messages.pop()).toMatchObject({ to: '15555550123', text: expect.stringMatching(/^Acknowledged by/) });
+});
+
+test('without a secret there are no callbacks, and requests are refused', async () => {
+  const tenant = await tenantWith(['telegram'], { settings: { secret_token: undefined } });
+  await start(tenant, 1);
+  expect(chats.messages[0]!.buttons).toEqual([
+    { label: 'Acknowledge', url: expect.stringMatching(/^https:\/\/belfry\.test\/acknowledge\//), token: undefined },
+  ]);
+  const { body } = await tenant.ask({ path: `/api/o/${tenant.slug}/c/telegram/` });
+  expect(body.interactions).toMatchObject([{ provider: 'telegram-bot', ready: false }]);
+  expect((await post(body.interactions[0].url, press.telegram('x', 4711, ''))).status).toBe(401);
+});
