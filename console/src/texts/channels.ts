@@ -69,6 +69,11 @@ export const texts = {
   changed: 'Changed',
   bouncesAndComplaints: 'Bounces and complaints',
   feedbackHint: 'Enter this address at the service as the address of its webhook.',
+  buttonsAndReplies: 'Buttons and replies',
+  interactionHint:
+    'Enter this address at the service, so that recipients can acknowledge where they read. The page of the provider in the documentation shows where.',
+  interactionSecretMissing:
+    'Set the secret of the provider that verifies requests: until then, all of them are refused.',
   mailHint: 'Bounce mails can be posted to this address as they are, for example by a pipe of the mail server.',
   mail: 'Bounce mails',
   addressHidden: 'Only people who may change the channel can see the address.',

@@ -33,6 +33,7 @@ import {
 import { ChannelDomain } from './channel-domain.tsx';
 import { ChannelFeedback } from './channel-feedback.tsx';
 import { ChannelFields, draftOfChannel, toChannelFields } from './channel-form.tsx';
+import { ChannelInteractions } from './channel-interactions.tsx';
 import { ChannelHealth, ChannelState } from './channel-state.tsx';
 import { TestDrawer } from './test-drawer.tsx';
 
@@ -104,6 +105,7 @@ export default function ChannelPage() {
                 ]}
               />
             </Section>
+            <ChannelInteractions interactions={channel.interactions} />
             {channel.feedback && <ChannelFeedback feedback={channel.feedback} reputation={channel.reputation} />}
           </Stack>
         </Grid.Col>
