@@ -1,5 +1,5 @@
 /**
- * Bounces in the console: the address of a channel, and what was reported about a delivery, in a real browser.
+ * What services post, in the console: the addresses of a channel, and what was reported about a delivery, in a real browser.
  *
  * @module-tag browser
  * @module-tag sweep
@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { buildConsole } from '../../scripts/console.ts';
 import type { Service } from '../../src/app.ts';
 import { feedbackEvent } from '../../src/core/feedback/event.ts';
+import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
 import { storeFeedback } from '../../src/services/history/feedback.ts';
 import { createDemo } from '../../src/services/operations/demo.ts';
 import { asker } from '../support/api.ts';
@@ -50,6 +51,19 @@ interface Sent {
   occurrence_id: string;
   id: number;
 }
+
+test('a channel shows where its service posts pressed buttons', async () => {
+  const slack = { use: 'slack', token: 'xoxb-12345678-token' };
+  const channels = [{ slug: 'chat', name: 'Chat', type: 'slack', providers: [slack] }];
+  const organizations = [{ slug: 'demo', name: 'Demo', channels }];
+  await applyConfiguration(service.runtime.deps, { organizations }, { prune: false });
+  await page.goto('/o/demo/channels/chat');
+  const section = page.getByRole('region', { name: 'Buttons and replies' });
+  await section.getByText(/\/interactions\/[0-9a-f]{64}\/slack\//).waitFor();
+  await section.getByText('until then, all of them are refused').waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  await takeScreenshots(page, 'interactions-channel');
+});
 
 test('a channel shows the address to enter at the service, and a delivery shows that it bounced', async () => {
   const { deps, url } = service.runtime;
