@@ -69,8 +69,8 @@ export interface Interactions {
   where: string;
   /** False: the settings lack the secret that verifies requests, so all of them are refused. */
   isReady: boolean;
-  /** True: the address is sent along with each message, so there is nothing to enter at the service. */
-  isAddressSent?: true;
+  /** Where the address is entered at the service; `{url}` is replaced by it. Absent: it is sent along with each message. */
+  setup?: string;
   /** Whether people whom Belfry does not know may act. */
   anyoneMayAct: boolean;
   /** Checks that the service itself sent the request, recently if the service says when. */

@@ -40,6 +40,11 @@ const ann = {
     { name: 'voice', value: '+15555550123' },
   ],
 };
+/** Not to be recognized in Slack: one address is of another type, and a locked user may not act. */
+const others = [
+  { email: 'eve@x.test', addresses: [{ name: 'teams', value: 'U0EVE' }] },
+  { email: 'max@x.test', locked: true, addresses: [{ name: 'slack', value: 'U0MAX' }] },
+];
 type ChannelName = keyof ReturnType<typeof chatChannels>;
 
 /** A tenant whose first step goes through these channels; the second one comes after an hour. */
@@ -51,7 +56,8 @@ async function tenantWith(names: ChannelName[], { settings = {}, ...more }: { se
   }));
   const steps = [{ channels: names }, { after: '1h', unless: 'acknowledged', channels: names }];
   const message = { subject: 'Fire', body: 'In the cellar' };
-  return world.tenant({ users: [ann], channels, notifications: [{ steps, message }], ...more });
+  const people = { users: [ann, ...others], members: [ann.email] };
+  return world.tenant({ ...people, channels, notifications: [{ steps, message }], ...more });
 }
 
 async function start(tenant: Tenant, count: number): Promise<string> {
@@ -107,8 +113,10 @@ test('an escalation to Slack, Telegram and voice ends with a button, and forged 
     post(telegram, press.telegram(tokenOf('telegram', 'Acknowledge'), 4711, 'guessed')),
   ];
   expect((await Promise.all(forged)).map(({ status }) => status)).toEqual([401, 401, 401, 401, 401]);
-  expect(await post(slack, press.slack(token, 'U0EVE', { url }))).toEqual({ status: 200, text: '' });
-  expect(chats.slackNotes.pop()).toMatch(/does not recognize you.*slack U0EVE/);
+  for (const member of ['U0EVE', 'U0MAX', 'U0']) {
+    expect(await post(slack, press.slack(token, member, { url }))).toEqual({ status: 200, text: '' });
+    expect(chats.slackNotes.pop()).toMatch(new RegExp(`does not recognize you.*slack ${member}$`));
+  }
   expect(await tenant.occurrence(id)).toMatchObject({ acknowledged_at: null, outcome: 'escalating' });
 
   expect(await post(slack, press.slack(token, 'U0ANN', { url }))).toEqual({ status: 200, text: '' });
@@ -261,6 +269,21 @@ test('a reply by Twilio acknowledges the newest open escalation of that number, 
   expect((await reply('1')).text).toContain('<Message>There is nothing to acknowledge.</Message>');
 });
 
+test('each account of a channel with several ones signs its own requests', async () => {
+  const { twilio } = chatChannels(chats.peer.url);
+  const [first] = twilio.providers;
+  const second = { ...first, auth_token: 'token-of-the-second' };
+  const tenant = await tenantWith(['twilio'], { channels: [{ ...twilio, providers: [first, second] }] });
+  const id = await start(tenant, 1);
+  const { body } = await tenant.ask({ path: `/api/o/${tenant.slug}/c/twilio/` });
+  expect(body.interactions).toMatchObject([{ provider: 'twilio', ready: true }]);
+  const [{ url }] = body.interactions;
+  const reply = { From: '+15555550123', Body: '1' };
+  expect((await post(url, press.twilio(url, reply, 'token-of-a-third'))).status).toBe(401);
+  expect((await post(url, press.twilio(url, reply, 'token-of-the-second'))).status).toBe(200);
+  expect(await tenant.occurrence(id)).toMatchObject({ acknowledged_by: 'ann@x.test by SMS' });
+});
+
 test('a reply by Vonage acknowledges what was sent before it, and is answered by another message', async () => {
   const tenant = await tenantWith(['vonage']);
   const id = await start(tenant, 1);
@@ -283,6 +306,10 @@ test('without a secret there are no callbacks, and requests are refused', async 
     { label: 'Acknowledge', url: expect.stringMatching(/^https:\/\/belfry\.test\/acknowledge\//), token: undefined },
   ]);
   const { body } = await tenant.ask({ path: `/api/o/${tenant.slug}/c/telegram/` });
-  expect(body.interactions).toMatchObject([{ provider: 'telegram-bot', ready: false }]);
-  expect((await post(body.interactions[0].url, press.telegram('x', 4711, ''))).status).toBe(401);
+  const [{ url, ...address }] = body.interactions;
+  const setup = `Register it: curl ${chats.peer.url}/telegram/bot<token>/setWebhook -d url=${url} -d secret_token=`;
+  expect(address).toEqual({ provider: 'telegram-bot', ready: false, setup: expect.stringContaining(setup) });
+  expect((await post(url, press.telegram('x', 4711, ''))).status).toBe(401);
+  expect((await post(url.replace(/telegram-bot/, 'slack'), press.telegram('x', 4711))).status).toBe(404);
+  expect((await post(url, { body: 'x'.repeat(1_048_577), headers: {} })).status).toBe(413);
 });

@@ -70,8 +70,6 @@ export const texts = {
   bouncesAndComplaints: 'Bounces and complaints',
   feedbackHint: 'Enter this address at the service as the address of its webhook.',
   buttonsAndReplies: 'Buttons and replies',
-  interactionHint:
-    'Enter this address at the service, so that recipients can acknowledge where they read. The page of the provider in the documentation shows where.',
   interactionSecretMissing:
     'Set the secret of the provider that verifies requests: until then, all of them are refused.',
   mailHint: 'Bounce mails can be posted to this address as they are, for example by a pipe of the mail server.',

@@ -3,7 +3,7 @@ import { ChannelEntry } from '../../core/configuration/document.ts';
 import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
 import { allows } from '../../core/identity/permissions.ts';
 import { templateLimits } from '../../core/render/template-limits.ts';
-import { limits } from '../../core/text.ts';
+import { fillText, limits } from '../../core/text.ts';
 import * as queries from '../../db/configuration/channels.ts';
 import * as channels from '../../services/configuration/channels.ts';
 import { testChannel } from '../../services/configuration/test-sends.ts';
@@ -132,6 +132,7 @@ const ChannelDetails = Type.Object(
         url: Type.Union([Type.String(), Type.Null()], {
           description: 'Address to enter at the service. It is a secret: null without the permission channel:write.',
         }),
+        setup: Type.String({ description: 'Where to enter the address.' }),
         ready: Type.Boolean({
           description: 'False: requests are refused, because the provider lacks the secret that verifies them.',
         }),
@@ -185,7 +186,9 @@ function show<Channel extends channels.ChannelDetails>(
   return {
     ...channel,
     feedback: feedback && { ...feedback, addresses: feedback.addresses.map(withUrl) },
-    interactions: interactions.map(withUrl),
+    interactions: interactions
+      .map(withUrl)
+      .map(one => ({ ...one, setup: fillText(one.setup, { url: one.url ?? '…' }) })),
   };
 }
 

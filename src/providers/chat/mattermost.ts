@@ -45,7 +45,6 @@ export const mattermost: Provider<typeof Settings> = {
   interactions: ({ anyone_may_act = false }) => ({
     where: 'in Mattermost',
     isReady: true,
-    isAddressSent: true,
     anyoneMayAct: anyone_may_act,
     verify: () => genuine,
     read(body) {

@@ -17,6 +17,8 @@ const maxAnswerLength = 2_000;
 export function discordInteractions(publicKey: string | undefined, anyoneMayAct: boolean): Interactions {
   return {
     where: 'in Discord',
+    setup:
+      'Enter it in the developer portal, under General Information of the application, as the Interactions Endpoint URL.',
     isReady: publicKey !== undefined,
     anyoneMayAct,
     verify({ headers, bytes }, now) {

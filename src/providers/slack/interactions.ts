@@ -16,6 +16,7 @@ interface SlackApp {
 export function slackInteractions({ token, endpoint, signing_secret = '', anyone_may_act }: SlackApp): Interactions {
   return {
     where: 'in Slack',
+    setup: 'Enter it in the settings of the app, under Interactivity & Shortcuts, as the Request URL.',
     isReady: signing_secret !== '',
     anyoneMayAct: anyone_may_act,
     verify({ headers, bytes }, now) {

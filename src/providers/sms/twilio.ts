@@ -67,6 +67,7 @@ export const twilio: Provider<typeof Settings> = {
   /** https://www.twilio.com/docs/messaging/guides/webhook-request */
   interactions: options => ({
     where: 'by SMS',
+    setup: 'Enter it in the settings of the number or messaging service, as the webhook for incoming messages.',
     isReady: signingSecretOf(options) !== undefined,
     anyoneMayAct: false,
     verify: request => verifyTwilio(request, signingSecretOf(options) ?? ''),

@@ -56,6 +56,7 @@ export const vonage: Provider<typeof Settings> = {
   /** https://developer.vonage.com/en/messages/concepts/inbound-messages. Replies need a number as the sender. */
   interactions: options => ({
     where: 'by SMS',
+    setup: 'Enter it in the settings of the application or account, as the inbound URL of messages.',
     isReady: options.webhook_secret !== undefined,
     anyoneMayAct: false,
     verify: (request, now) => verifyVonage(request, options.webhook_secret ?? '', now),

@@ -2,15 +2,17 @@
 import { truncate } from '../chat-text.ts';
 import { parseObject, pick } from '../feedback/payload.ts';
 import { checkSignature } from '../feedback/signatures.ts';
+import { join } from '../fields.ts';
 import { jsonResponse, nothingToSay } from '../interactions.ts';
 import type { Interactions } from '../provider.ts';
 
 /** Of the text that Telegram shows above the chat. */
 const maxAnswerLength = 200;
 
-export function telegramInteractions(secretToken = '', anyoneMayAct: boolean): Interactions {
+export function telegramInteractions(endpoint: string, secretToken = '', anyoneMayAct = false): Interactions {
   return {
     where: 'in Telegram',
+    setup: `Register it: curl ${join(endpoint, '/bot<token>/setWebhook')} -d url={url} -d secret_token=<secret_token> -d 'allowed_updates=["callback_query"]'`,
     isReady: secretToken !== '',
     anyoneMayAct,
     // Telegram does not say when a button was pressed.

@@ -53,7 +53,8 @@ export const telegramBot: Provider<typeof Settings> = {
   settings: Settings,
   shows: ['formatting', 'buttons'],
   dedupes: false,
-  interactions: ({ secret_token, anyone_may_act = false }) => telegramInteractions(secret_token, anyone_may_act),
+  interactions: ({ endpoint = defaultEndpoint, secret_token, anyone_may_act }) =>
+    telegramInteractions(endpoint, secret_token, anyone_may_act),
   open({ token, secret_token, link_preview = false, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     return httpSender(async ({ address, content, buttons }) => {
       const keyboard = toKeyboard(shownButtons(buttons, { callbacks: secret_token !== undefined, maxLabel: 64 }));

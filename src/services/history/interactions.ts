@@ -23,47 +23,51 @@ import type { Deps } from '../deps.ts';
 import { acknowledge, resolve } from './acknowledgements.ts';
 
 export interface InteractionAddress extends FeedbackChannel {
+  /** Several if the channel uses a provider with several accounts. */
+  sources: Interactions[];
+}
+
+/** An address, and the account at the service that a request came from. */
+interface Origin extends FeedbackChannel {
   source: Interactions;
 }
 
-/** Returns the providers of a channel whose services report interactions, each name once. */
-export function interactionSourcesOf(
+/** Returns the providers of a channel whose services report interactions. */
+function interactionSourcesOf(
   providers: Providers,
   entries: readonly JsonObject[],
   secrets: readonly JsonObject[],
 ): { provider: string; source: Interactions }[] {
-  const found = new Map<string, Interactions>();
-  for (const [i, { use, ...settings }] of entries.entries()) {
-    const name = String(use);
-    const provider = Object.hasOwn(providers, name) ? providers[name] : undefined;
+  return entries.flatMap(({ use, ...settings }, i) => {
+    const provider = Object.hasOwn(providers, String(use)) ? providers[String(use)] : undefined;
     const source = provider?.interactions?.({ ...settings, ...secrets[i] });
-    if (source && !found.get(name)?.isReady) found.set(name, source);
-  }
-  return [...found].map(([provider, source]) => ({ provider, source }));
+    return provider && source ? [{ provider: provider.name, source }] : [];
+  });
 }
 
 /** Where the service of a provider posts pressed buttons and replies to. */
 export interface InteractionAddressView {
   provider: string;
   path: string;
+  /** Where it is entered; contains `{url}` where the address belongs, if at all. */
+  setup: string;
   /** Whether requests can be verified; false: the secret of the service is missing. */
   ready: boolean;
 }
 
-/** Lists the addresses that are entered at the services of a channel. */
+/** Lists the addresses that are entered at the services of a channel, one for each provider. */
 export function interactionAddressesOf(
   providers: Providers,
   channel: { providers: readonly JsonObject[]; feedback_token: string },
   secrets: readonly JsonObject[],
 ): InteractionAddressView[] {
   const sources = interactionSourcesOf(providers, channel.providers, secrets);
-  return sources
-    .filter(({ source }) => !source.isAddressSent)
-    .map(({ provider, source }) => ({
-      provider,
-      path: interactionPath(channel.feedback_token, provider),
-      ready: source.isReady,
-    }));
+  return sources.flatMap(({ provider, source: { setup } }, i) => {
+    const same = sources.filter(one => one.provider === provider);
+    if (setup === undefined || same[0] !== sources[i]) return [];
+    const ready = same.every(({ source }) => source.isReady);
+    return [{ provider, path: interactionPath(channel.feedback_token, provider), setup, ready }];
+  });
 }
 
 /** Finds the channel of an address. Undefined: there is none, or it has no such provider. */
@@ -75,19 +79,27 @@ export async function findInteractionAddress(
   const channel = await findFeedbackChannelAcrossTenants(db, token);
   if (!channel) return undefined;
   const secrets = openSecrets(cipher, channel.organization_id, channel);
-  const found = interactionSourcesOf(providers, channel.providers, secrets).find(({ provider }) => provider === name);
-  return found && { ...channel, source: found.source };
+  const sources = interactionSourcesOf(providers, channel.providers, secrets)
+    .filter(({ provider }) => provider === name)
+    .map(({ source }) => source);
+  return sources.length === 0 ? undefined : { ...channel, sources };
 }
 
 /** Does what a request asks for and returns the response. Throws `interaction.refused` if the service did not send it. */
 export async function receiveInteraction(
   deps: Deps,
-  address: InteractionAddress,
+  { sources, ...channel }: InteractionAddress,
   request: FeedbackRequest,
 ): Promise<InteractionResponse> {
-  const { source } = address;
-  const verified = source.verify(request, Date.now());
-  if (!verified.ok) throw new AppError('interaction.refused', verified.reason);
+  const now = Date.now();
+  const checked = sources.map(source => ({ source, verified: source.verify(request, now) }));
+  const genuine = checked.find(({ verified }) => verified.ok);
+  if (!genuine) {
+    const [reason] = checked.flatMap(({ verified }) => (verified.ok ? [] : [verified.reason]));
+    throw new AppError('interaction.refused', reason!);
+  }
+  const { source } = genuine;
+  const origin = { ...channel, source };
   let read: Interaction | InteractionResponse;
   try {
     read = source.read(request);
@@ -95,12 +107,12 @@ export async function receiveInteraction(
     throw new AppError('request.malformed', `the body ${(error as Error).message}`);
   }
   if (!('addresses' in read)) return read;
-  const text = read.token === undefined ? await answerReply(deps, address, read) : await press(deps, address, read);
+  const text = read.token === undefined ? await answerReply(deps, origin, read) : await press(deps, origin, read);
   return source.answer(text, read, deps);
 }
 
 /** Acknowledges the newest open escalation that was sent to a phone number. Unknown numbers and other texts get no answer: each costs money. */
-async function answerReply(deps: Deps, address: InteractionAddress, interaction: Interaction) {
+async function answerReply(deps: Deps, address: Origin, interaction: Interaction) {
   if (!isAcknowledgeReply(interaction.reply ?? '')) return undefined;
   const [person] = await findPersons(deps, address, interaction);
   if (!person) return undefined;
@@ -112,7 +124,7 @@ async function answerReply(deps: Deps, address: InteractionAddress, interaction:
 }
 
 /** Returns what to answer to the person who pressed a button. */
-async function press(deps: Deps, address: InteractionAddress, interaction: Interaction): Promise<string> {
+async function press(deps: Deps, address: Origin, interaction: Interaction): Promise<string> {
   const { organization_id, source } = address;
   const button = readButtonToken(interaction.token!, deps.signer.isSignedShort);
   if (button?.organizationId !== organization_id) throw forgedButton();
@@ -171,7 +183,7 @@ async function takeAction(deps: Deps, { organizationId, id, choice, by, person, 
 /** Returns the users who have an address of the person. */
 async function findPersons(
   deps: Deps,
-  { organization_id, type, source }: InteractionAddress,
+  { organization_id, type, source }: Origin,
   interaction: Interaction,
 ): Promise<AddressOwner[]> {
   const find = async (values: string[]) =>

@@ -10,14 +10,14 @@ export function ChannelInteractions({ interactions }: Pick<ChannelDetails, 'inte
   return (
     <Section title={texts.buttonsAndReplies}>
       <Stack gap="md">
-        {interactions.map(({ provider, url, ready }) => (
+        {interactions.map(({ provider, url, setup, ready }) => (
           <Stack key={provider} gap={4}>
             <Text size="sm" fw={500}>
               {provider}
             </Text>
             {url ? <CopyText value={url} label={texts.copyTheAddress} /> : <Text size="sm">{texts.addressHidden}</Text>}
-            <Text size="xs" c="dimmed">
-              {texts.interactionHint}
+            <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+              {setup}
             </Text>
             {!ready && (
               <Alert color="yellow" p="xs">
