@@ -12,6 +12,7 @@ export interface AcknowledgeTexts {
   over: string;
   /** An action of the message was taken. */
   taken: string;
+  notTaken: string;
   unknownPerson: string;
   nothingOpen: string;
   sampleHint: string;
@@ -27,6 +28,7 @@ const texts: Record<string, AcknowledgeTexts> = {
     resolved: 'Resolved by {by} on {at}.',
     over: 'This alert is over. There is nothing left to do.',
     taken: 'Done: {label}',
+    notTaken: 'This could not be done: {reason}',
     unknownPerson:
       'Belfry does not recognize you, so nothing was changed. Ask your administrator to add you: {address}',
     nothingOpen: 'There is nothing to acknowledge.',
@@ -41,6 +43,7 @@ const texts: Record<string, AcknowledgeTexts> = {
     resolved: 'Erledigt durch {by} am {at}.',
     over: 'Dieser Alarm ist beendet. Es ist nichts mehr zu tun.',
     taken: 'Erledigt: {label}',
+    notTaken: 'Das war nicht möglich: {reason}',
     unknownPerson:
       'Belfry kennt Sie nicht, deshalb wurde nichts geändert. Bitten Sie Ihren Administrator, Sie einzutragen: {address}',
     nothingOpen: 'Es gibt nichts zu übernehmen.',
@@ -55,6 +58,7 @@ const texts: Record<string, AcknowledgeTexts> = {
     resolved: 'Resuelto por {by} el {at}.',
     over: 'Esta alerta ha terminado. No queda nada por hacer.',
     taken: 'Hecho: {label}',
+    notTaken: 'No ha sido posible: {reason}',
     unknownPerson: 'Belfry no le reconoce y no ha cambiado nada. Pida a su administrador que le añada: {address}',
     nothingOpen: 'No hay nada que confirmar.',
     sampleHint: 'En un mensaje enviado, este enlace lo confirma.',
@@ -68,6 +72,7 @@ const texts: Record<string, AcknowledgeTexts> = {
     resolved: 'Résolu par {by} le {at}.',
     over: 'Cette alerte est terminée. Il ne reste rien à faire.',
     taken: 'Fait : {label}',
+    notTaken: 'Cela n’a pas été possible : {reason}',
     unknownPerson:
       'Belfry ne vous reconnaît pas, rien n’a été modifié. Demandez à votre administrateur de vous ajouter : {address}',
     nothingOpen: 'Il n’y a rien à prendre en charge.',

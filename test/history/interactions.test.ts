@@ -239,6 +239,18 @@ test('an action triggers its event once, and a link opens a page', async () => {
   });
 });
 
+test('an action whose event refuses the context is answered why', async () => {
+  const message = { subject: 'Fire', body: 'Now', actions: [{ name: 'water', label: 'Water', event: 'go' }] };
+  const tenant = await tenantWith(['slack'], {
+    event: { context_schema: { type: 'object', properties: {}, additionalProperties: false } },
+    notifications: [{ channels: ['slack'], message }],
+  });
+  await start(tenant, 1);
+  const posted = press.slack(tokenOf('slack', 'Water'), 'U0ANN', { url: chats.peer.url });
+  expect(await post(await urlOf(tenant, 'slack'), posted)).toEqual({ status: 200, text: '' });
+  expect(chats.slackNotes).toEqual([expect.stringMatching(/^This could not be done: .*action/)]);
+});
+
 test('a press on an alert that was cancelled is answered that it is over', async () => {
   const tenant = await tenantWith(['telegram']);
   const id = await start(tenant, 1);

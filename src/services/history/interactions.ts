@@ -146,8 +146,14 @@ async function press(deps: Deps, address: Origin, interaction: Interaction): Pro
     const done = await change(deps, organization_id, button.occurrence, by);
     return describeAcknowledgement(person?.locale, done) ?? texts.over;
   }
-  const label = await takeAction(deps, { ...button, by, person, delivery, occurrence });
-  return label === undefined ? texts.over : fillText(texts.taken, { label });
+  try {
+    const label = await takeAction(deps, { ...button, by, person, delivery, occurrence });
+    return label === undefined ? texts.over : fillText(texts.taken, { label });
+  } catch (error) {
+    // The event was deleted, or refuses the context. The service must not repeat the request, so this is an answer.
+    if (!(error instanceof AppError) || error.kind === 'unavailable' || error.kind === 'internal') throw error;
+    return fillText(texts.notTaken, { reason: error.message });
+  }
 }
 
 interface Action {
@@ -162,7 +168,7 @@ interface Action {
 
 /**
  * Triggers the event of an action, with the context of the original trigger plus `action`. Returns the name of the action;
- * undefined if the event or the message has been deleted. Pressing again triggers nothing: the key is the same.
+ * undefined if the message has been deleted. Pressing again triggers nothing: the key is the same.
  */
 async function takeAction(deps: Deps, { organizationId, id, choice, by, person, delivery, occurrence }: Action) {
   const [message, plan] = await Promise.all([
