@@ -40,11 +40,13 @@ export async function findNewestOpen(
       select o.id from occurrences o
       where o.organization_id = ${organizationId} and o.awaits_acknowledgement ${isOlder}
       order by o.id desc limit ${maxSearched}
-    ) open
-    where exists (
+    ) open, lateral (
       select from deliveries d
       where d.organization_id = ${organizationId} and d.occurrence_id = open.id and d.channel_id = ${channelId}
-        and d.address = any(${addresses}::text[]) and d.step > 0 and d.status in ('sent', 'unknown'))
+        and d.address = any(${addresses}::text[]) and d.step > 0 and d.status in ('sent', 'unknown')
+      -- Without it, a hash join could read all deliveries of the organization.
+      limit 1
+    ) reached
     order by open.id desc limit 1`.execute(db);
   return rows[0]?.id;
 }
