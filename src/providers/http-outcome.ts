@@ -144,6 +144,17 @@ export function pick(json: unknown, ...path: (string | number)[]): string | unde
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
 }
 
+/** Returns an id that finds a message again: its own, and that of the room it is in. */
+export function idInRoom(room: string | undefined, id: string | undefined): string | undefined {
+  return room && id ? `${room}:${id}` : id;
+}
+
+/** Splits an id of `idInRoom`. Messages of earlier versions have no room in it. */
+export function splitIdInRoom(messageId: string, defaultRoom: string): [room: string, id: string] {
+  const at = messageId.indexOf(':');
+  return at < 0 ? [defaultRoom, messageId] : [messageId.slice(0, at), messageId.slice(at + 1)];
+}
+
 function readJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -12,6 +12,7 @@ import type { Reach } from '../core/decision/decide.ts';
 import type { FeedbackBody, FeedbackRequest, Verification } from '../core/feedback/event.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import type { MailSender } from '../core/mail-domain/examine.ts';
+import type { UpdateAction } from '../core/message-updates.ts';
 import type { Sender, Tools } from './sending.ts';
 
 export interface Provider<Settings extends TObject = TObject> {
@@ -31,6 +32,10 @@ export interface Provider<Settings extends TObject = TObject> {
   reads?: 'all' | 'text';
   /** What recipients see beyond plain text; email is always HTML. Shown in the comparison of providers. */
   shows?: readonly ('formatting' | 'buttons' | 'images')[];
+  /**
+   * What it can do with a message after sending it, when its occurrence is acknowledged, resolved or cancelled. Default: nothing.
+   */
+  updates?: readonly UpdateAction[];
   /** Generates a key pair if the public field is left out; it is stored from then on. */
   generates?: { publicField: string; make: () => Record<string, string> };
   /** Called once with valid settings; the sender is then used for many messages concurrently. */
@@ -107,6 +112,11 @@ export interface InteractionResponse {
 }
 
 export type Providers = Readonly<Record<string, Provider>>;
+
+/** Returns the names of the providers that can change messages after sending them. */
+export function listUpdatable(providers: Providers): string[] {
+  return Object.values(providers).flatMap(({ name, updates }) => (updates ? [name] : []));
+}
 
 /** Settings of every provider that has any: its limit per day, which the engine enforces. */
 export const dayLimitSettings = {

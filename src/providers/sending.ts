@@ -3,6 +3,7 @@
  * may help; an exception is a bug.
  */
 import type { Button } from '../core/buttons.ts';
+import type { OccurrenceChange } from '../core/message-updates.ts';
 import type { Content } from '../core/render/render.ts';
 import type { Outbound } from '../lib/outbound.ts';
 
@@ -62,8 +63,22 @@ export type Outcome =
       reason: string;
     };
 
+/** A message that was sent, with the content that it should have now. */
+export interface SentMessage extends Pick<Outgoing, 'id' | 'address' | 'content' | 'createdAt'> {
+  /** The provider's id of the message, as `send` returned it. */
+  messageId: string;
+  /** The line that the content ends with. */
+  note: string;
+  /** What happened to its occurrence. */
+  change: OccurrenceChange;
+}
+
 export interface Sender {
   send(outgoing: Outgoing): Promise<Outcome>;
+  /** Replaces the content of a message; repeating it is harmless. Present if the provider's `updates` include it. */
+  update?(sent: SentMessage): Promise<Outcome>;
+  /** Removes a message; one that is already gone is a success. Present if the provider's `updates` include it. */
+  retract?(sent: SentMessage): Promise<Outcome>;
   /** How many messages it can have in flight, if that is few: others are rendered when it is their turn. */
   maxConcurrent?: number;
   /** Closes connections once messages in flight have ended. */
@@ -79,8 +94,8 @@ export interface Tools {
 const maxHttpRequests = 32;
 
 /** Creates a sender over HTTP, without anything to close. */
-export function httpSender(send: Sender['send']): Sender {
-  return { ...stateless(send), maxConcurrent: maxHttpRequests };
+export function httpSender(send: Sender['send'], updates: Pick<Sender, 'update' | 'retract'> = {}): Sender {
+  return { ...stateless(send), ...updates, maxConcurrent: maxHttpRequests };
 }
 
 /** Creates a sender without anything to close. */

@@ -61,6 +61,16 @@ describe('the list of providers', () => {
     expect(provider.summary).toMatch(/^[A-Z].*\.$/);
   });
 
+  it('every provider can change messages exactly as it says', () => {
+    const outbound = {} as Outbound;
+    // The engine changes messages of the inbox itself.
+    for (const [name, { updates = [], open }] of all.filter(([name]) => name !== 'inbox')) {
+      const sender = open(settingsOf(name), { outbound });
+      const actions = (['update', 'retract'] as const).filter(action => sender[action] !== undefined);
+      expect(actions, name).toEqual(updates);
+    }
+  });
+
   it.each(['inbox', 'sandbox'])('%s succeeds without a connection', async name => {
     const nobody = new Proxy({} as Outbound, {
       get: (_, use) => {

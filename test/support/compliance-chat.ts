@@ -70,7 +70,7 @@ export const chatCases = {
     secrets: ['xoxb-hush-hush-hush'],
     answers: {
       accepted: json(200, { ok: true, channel: 'C0123456789', ts: '1503435956.000247' }),
-      id: '1503435956.000247',
+      id: 'C0123456789:1503435956.000247',
       refused: words => json(200, { ok: false, error: words }),
       // A 200 alone does not mean success.
       garbled: { ok: false, retry: true, unknown: true },
@@ -141,8 +141,8 @@ export const chatCases = {
     address: '987654321',
     secrets: ['123456:hush-hush_hush-hush-hush', 'hush-hush_hush-hush-hush'],
     answers: {
-      accepted: json(200, { ok: true, result: { message_id: 42, date: 1700000000 } }),
-      id: '42',
+      accepted: json(200, { ok: true, result: { message_id: 42, chat: { id: 987654321 }, date: 1700000000 } }),
+      id: '987654321:42',
       refused: words => json(400, { ok: false, error_code: 400, description: words }),
       throttled: json(429, { ok: false, error_code: 429, description: 'busy', parameters: { retry_after: 7 } }),
     },

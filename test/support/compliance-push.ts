@@ -68,7 +68,7 @@ export const pushCases = {
           notification: { title: 'Order 7 is paid', body: 'Hello Jane' },
           data: { belfry_id: id },
           android: { priority: 'HIGH', ttl: '60s', notification: { sound: 'bell', tag: id } },
-          apns: { headers: { 'apns-priority': '10' }, payload: { aps: { sound: 'bell' } } },
+          apns: { headers: { 'apns-priority': '10', 'apns-collapse-id': id }, payload: { aps: { sound: 'bell' } } },
           webpush: { headers: { TTL: '60' } },
         },
       },

@@ -55,8 +55,13 @@ export const serviceCases = {
     address: '@jane',
     secrets: ['hush-token'],
     answers: {
-      accepted: json(200, { ts: 1481748965123, channel: 'jane', message: { _id: 'jC9chsFddTvsbFQG7' }, success: true }),
-      id: 'jC9chsFddTvsbFQG7',
+      accepted: json(200, {
+        ts: 1481748965123,
+        channel: 'jane',
+        message: { _id: 'jC9chsFddTvsbFQG7', rid: 'room7' },
+        success: true,
+      }),
+      id: 'room7:jC9chsFddTvsbFQG7',
       refused: words => json(400, { success: false, error: words, errorType: 'invalid-channel' }),
     },
     request: {
@@ -166,7 +171,7 @@ export const serviceCases = {
     secrets: ['hush-token'],
     answers: {
       accepted: json(200, { id: 'Y2lzY29zcGFyazovL3Vz', roomId: 'r7', roomType: 'direct' }),
-      id: 'Y2lzY29zcGFyazovL3Vz',
+      id: 'r7:Y2lzY29zcGFyazovL3Vz',
       refused: words => json(400, { message: words, errors: [{ description: words }], trackingId: 'ROUTER_7' }),
     },
     request: {

@@ -119,6 +119,11 @@ export function isChatMedium(medium: string): medium is ChatMedium {
   return Object.hasOwn(dialects, medium);
 }
 
+/** Returns plain text such that none of it is read as markup. */
+export function escapeForChat(medium: ChatMedium, text: string): string {
+  return dialects[medium].text(text);
+}
+
 /** Renders the body alone: providers add the title. */
 export function toChat(medium: ChatMedium, blocks: readonly Block[], values: Values): string {
   return renderBlocks(blocks, values, dialects[medium]);

@@ -5,7 +5,7 @@ import { escapeAngles, headingOf, toPlainText, truncateBytes } from '../chat-tex
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
 import { type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
+import { httpSender, type Outcome } from '../sending.ts';
 
 const Settings = settings({
   server_url: serverUrl('The URL of the homeserver.', 'https://matrix.acme.test'),
@@ -38,29 +38,44 @@ export const matrix: Provider<typeof Settings> = {
   shows: ['formatting'],
   // By the transaction ID.
   dedupes: true,
+  updates: ['update', 'retract'],
   reach: ({ room_id }) => (room_id ? 'room' : 'address'),
   open({ server_url, access_token, room_id, notice = false, timeout_ms }, { outbound }) {
-    return httpSender(async ({ id, address, content }) => {
+    const put = async (address: string, rest: string[], body: object): Promise<Outcome> => {
       const room = room_id ?? address;
       if (!room.startsWith('!'))
         return { ok: false, retry: false, reason: 'the address is not a room ID, which starts with !' };
-      const path = ['rooms', room, 'send', 'm.room.message', id].map(encodeURIComponent).join('/');
+      const path = ['rooms', room, ...rest].map(encodeURIComponent).join('/');
       return sendHttp(outbound, {
         method: 'PUT',
         url: join(server_url, `/_matrix/client/v3/${path}`),
         headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ msgtype: notice ? 'm.notice' : 'm.text', ...toBody(content) }),
+        body: JSON.stringify(body),
         timeoutMs: timeout_ms,
         secrets: [access_token],
         id: ({ json }) => pick(json, 'event_id'),
         errorText: ({ json }) => [pick(json, 'errcode'), pick(json, 'error')].filter(Boolean).join(' ') || undefined,
         classify,
       });
+    };
+    const toEvent = (content: Content) => ({ msgtype: notice ? 'm.notice' : 'm.text', ...toBody(content) });
+    return httpSender(({ id, address, content }) => put(address, ['send', 'm.room.message', id], toEvent(content)), {
+      update: ({ id, address, content, messageId, change }) => {
+        const event = toEvent(content);
+        // Clients without replacements show the asterisk.
+        return put(address, ['send', 'm.room.message', `${id}.${change}`], {
+          ...event,
+          body: `* ${event.body}`,
+          'm.new_content': event,
+          'm.relates_to': { rel_type: 'm.replace', event_id: messageId },
+        });
+      },
+      retract: ({ id, address, messageId, change }) => put(address, ['redact', messageId, `${id}.${change}`], {}),
     });
   },
 };
 
-function toBody(content: Content): object {
+function toBody(content: Content): { body: string; format?: string; formatted_body?: string } {
   const body = truncateBytes(toPlainText(content), maxBytes);
   const heading = headingOf(content);
   // Matrix allows no styles.

@@ -4,7 +4,7 @@ import { escapeMarkdown, paragraphs, toMarkdown, truncate } from '../chat-text.t
 import { parseObject } from '../feedback/payload.ts';
 import { genuine } from '../feedback/signatures.ts';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
-import { pick, sendHttp } from '../http-outcome.ts';
+import { type HttpSend, pick, sendHttp } from '../http-outcome.ts';
 import { anyoneMayAct, jsonResponse, nothingToSay, shownButtons } from '../interactions.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender, type Outgoing } from '../sending.ts';
@@ -36,6 +36,7 @@ export const mattermost: Provider<typeof Settings> = {
   settings: Settings,
   shows: ['formatting', 'buttons'],
   dedupes: false,
+  updates: ['update', 'retract'],
   reads: 'text',
   reach: ({ channel_id }) => (channel_id ? 'room' : 'address'),
   /**
@@ -59,21 +60,39 @@ export const mattermost: Provider<typeof Settings> = {
     answer: async text => (text === undefined ? nothingToSay : jsonResponse({ ephemeral_text: text })),
   }),
   open({ server_url, token, channel_id, timeout_ms }, { outbound }) {
-    return httpSender(({ address, content, buttons, interactionUrl }) =>
+    const call = (path: string, more: Partial<HttpSend>) =>
       sendHttp(outbound, {
-        url: join(server_url, '/api/v4/posts'),
+        url: join(server_url, `/api/v4/posts${path}`),
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({
-          channel_id: channel_id ?? address,
-          message: truncate(withLinks(toMarkdown(content), buttons), maxLength),
-          ...toProps(buttons, interactionUrl),
-        }),
         timeoutMs: timeout_ms,
         secrets: [token],
-        id: ({ json }) => pick(json, 'id'),
         errorText: ({ json }) => pick(json, 'message'),
         classify: ({ json }) => (goneErrors.has(pick(json, 'id') ?? '') ? { retry: false, gone: true } : undefined),
-      }),
+        ...more,
+      });
+    return httpSender(
+      ({ address, content, buttons, interactionUrl }) =>
+        call('', {
+          body: JSON.stringify({
+            channel_id: channel_id ?? address,
+            message: truncate(withLinks(toMarkdown(content), buttons), maxLength),
+            ...toProps(buttons, interactionUrl),
+          }),
+          id: ({ json }) => pick(json, 'id'),
+        }),
+      {
+        // Buttons are in `props`.
+        update: ({ messageId, content }) =>
+          call(`/${encodeURIComponent(messageId)}/patch`, {
+            method: 'PUT',
+            body: JSON.stringify({ message: truncate(toMarkdown(content), maxLength), props: {} }),
+          }),
+        retract: ({ messageId }) =>
+          call(`/${encodeURIComponent(messageId)}`, {
+            method: 'DELETE',
+            classify: ({ status }) => (status === 404 ? { ok: true } : undefined),
+          }),
+      },
     );
   },
 };

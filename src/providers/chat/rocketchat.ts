@@ -1,10 +1,11 @@
 /** https://developer.rocket.chat/apidocs/post-message */
 import { Type } from 'typebox';
+import type { Content } from '../../core/render/render.ts';
 import { toMarkdown, truncate } from '../chat-text.ts';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
-import { pick, sendHttp } from '../http-outcome.ts';
+import { idInRoom, pick, sendHttp, splitIdInRoom } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
+import { httpSender, type SentMessage } from '../sending.ts';
 
 const Settings = settings({
   server_url: serverUrl('The URL of your Rocket.Chat workspace.', 'https://chat.acme.test'),
@@ -38,17 +39,18 @@ export const rocketchat: Provider<typeof Settings> = {
   settings: Settings,
   shows: ['formatting'],
   dedupes: false,
+  updates: ['update', 'retract'],
   reads: 'text',
   reach: ({ channel }) => (channel ? 'room' : 'address'),
   open({ server_url, user_id, token, channel, timeout_ms }, { outbound }) {
-    return httpSender(({ address, content }) =>
+    const call = (method: string, body: object) =>
       sendHttp(outbound, {
-        url: join(server_url, '/api/v1/chat.postMessage'),
+        url: join(server_url, `/api/v1/${method}`),
         headers: { 'x-auth-token': token, 'x-user-id': user_id, 'content-type': 'application/json' },
-        body: JSON.stringify({ channel: channel ?? address, text: truncate(toMarkdown(content), maxLength) }),
+        body: JSON.stringify(body),
         timeoutMs: timeout_ms,
         secrets: [token],
-        id: ({ json }) => pick(json, 'message', '_id'),
+        id: ({ json }) => idInRoom(pick(json, 'message', 'rid'), pick(json, 'message', '_id')),
         errorText: ({ json }) => pick(json, 'error') ?? pick(json, 'message'),
         classify: ({ json, status }) => {
           if ((json as { success?: unknown } | undefined)?.success !== false) return undefined;
@@ -56,7 +58,18 @@ export const rocketchat: Provider<typeof Settings> = {
           if (pick(json, 'errorType') === 'error-too-many-requests') return { retry: true };
           return status < 400 ? { retry: false } : undefined;
         },
-      }),
+      });
+    const toText = (content: Content) => truncate(toMarkdown(content), maxLength);
+    const find = ({ messageId, address }: SentMessage) => {
+      const [roomId, msgId] = splitIdInRoom(messageId, channel ?? address);
+      return { roomId, msgId };
+    };
+    return httpSender(
+      ({ address, content }) => call('chat.postMessage', { channel: channel ?? address, text: toText(content) }),
+      {
+        update: sent => call('chat.update', { ...find(sent), text: toText(sent.content) }),
+        retract: sent => call('chat.delete', find(sent)),
+      },
     );
   },
 };

@@ -1,9 +1,10 @@
 /** https://developer.webex.com/docs/api/v1/messages/create-a-message */
 import { Type } from 'typebox';
+import type { Content } from '../../core/render/render.ts';
 import { isEmail } from '../../core/text.ts';
 import { toMarkdown, toPlainText, truncateBytes } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
-import { pick, readRetryAfter, sendHttp } from '../http-outcome.ts';
+import { type HttpSend, idInRoom, pick, readRetryAfter, sendHttp, splitIdInRoom } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 
@@ -32,27 +33,50 @@ export const webex: Provider<typeof Settings> = {
   settings: Settings,
   shows: ['formatting'],
   dedupes: false,
+  updates: ['update', 'retract'],
   reads: 'text',
   reach: ({ room_id }) => (room_id ? 'room' : 'address'),
   open({ token, room_id, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
-    return httpSender(({ address, content }) =>
+    const call = (path: string, more: Partial<HttpSend>) =>
       sendHttp(outbound, {
-        url: join(endpoint, '/messages'),
+        url: join(endpoint, `/messages${path}`),
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({
-          ...(!room_id && isEmail(address) ? { toPersonEmail: address } : { roomId: room_id ?? address }),
-          markdown: truncateBytes(toMarkdown(content), maxBytes),
-          // For clients that do not show Markdown.
-          text: truncateBytes(toPlainText(content), maxBytes),
-        }),
         timeoutMs: timeout_ms,
         secrets: [token],
-        id: ({ json }) => pick(json, 'id'),
         errorText: ({ json }) => pick(json, 'message'),
         // 423: the space is locked for a moment, with Retry-After.
         classify: ({ status, headers }) =>
           status === 423 ? { retry: true, retryAfterSeconds: readRetryAfter(headers['retry-after']) ?? 1 } : undefined,
-      }),
+        ...more,
+      });
+    const toBody = (content: Content) => ({
+      markdown: truncateBytes(toMarkdown(content), maxBytes),
+      // For clients that do not show Markdown.
+      text: truncateBytes(toPlainText(content), maxBytes),
+    });
+    return httpSender(
+      ({ address, content }) =>
+        call('', {
+          body: JSON.stringify({
+            ...(!room_id && isEmail(address) ? { toPersonEmail: address } : { roomId: room_id ?? address }),
+            ...toBody(content),
+          }),
+          id: ({ json }) => idInRoom(pick(json, 'roomId'), pick(json, 'id')),
+        }),
+      {
+        update: ({ messageId, address, content }) => {
+          const [roomId, id] = splitIdInRoom(messageId, room_id ?? address);
+          const body = JSON.stringify({ roomId, ...toBody(content) });
+          return call(`/${encodeURIComponent(id)}`, { method: 'PUT', body });
+        },
+        retract: ({ messageId, address }) => {
+          const [, id] = splitIdInRoom(messageId, room_id ?? address);
+          return call(`/${encodeURIComponent(id)}`, {
+            method: 'DELETE',
+            classify: ({ status }) => (status === 404 ? { ok: true } : undefined),
+          });
+        },
+      },
     );
   },
 };

@@ -2,9 +2,9 @@
 import { Type } from 'typebox';
 import { toMarkdown, truncate } from '../chat-text.ts';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
-import { basic, pick, readRetryAfter, sendHttp, toBase64 } from '../http-outcome.ts';
+import { basic, type HttpSend, pick, readRetryAfter, sendHttp, toBase64 } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
+import { httpSender, type Sender } from '../sending.ts';
 
 const Settings = settings({
   server_url: serverUrl('The URL of your Zulip organization.', 'https://acme.zulipchat.com'),
@@ -43,31 +43,44 @@ export const zulip: Provider<typeof Settings> = {
   settings: Settings,
   shows: ['formatting'],
   dedupes: false,
+  updates: ['update', 'retract'],
   reads: 'text',
   reach: ({ channel }) => (channel ? 'room' : 'address'),
   open({ server_url, bot_email, api_key, channel, topic, timeout_ms }, { outbound }) {
     const secrets = [api_key, toBase64(`${bot_email}:${api_key}`)];
-    return httpSender(({ address, content }) => {
-      const destination: Record<string, string> = channel
-        ? { type: 'stream', to: channel, topic: truncate(topic ?? (content.title || 'Belfry'), maxTopicLength) }
-        : { type: 'direct', to: JSON.stringify([/^\d{1,15}$/.test(address) ? Number(address) : address]) };
-      return sendHttp(outbound, {
-        url: join(server_url, '/api/v1/messages'),
+    const call = (path: string, form: Record<string, string>, more: Partial<HttpSend> = {}) =>
+      sendHttp(outbound, {
+        url: join(server_url, `/api/v1/messages${path}`),
         headers: {
           authorization: basic(bot_email, api_key),
           'content-type': 'application/x-www-form-urlencoded',
         },
-        body: new URLSearchParams({ ...destination, content: truncate(toMarkdown(content), maxLength) }).toString(),
+        body: new URLSearchParams(form).toString(),
         timeoutMs: timeout_ms,
         secrets,
-        id: ({ json }) => pick(json, 'id'),
         errorText: ({ json }) => pick(json, 'msg'),
         classify: ({ json }) => {
           if (pick(json, 'code') !== 'RATE_LIMIT_HIT') return undefined;
           const wait = readRetryAfter(pick(json, 'retry-after'));
           return { retry: true, ...(wait !== undefined && { retryAfterSeconds: wait }) };
         },
+        ...more,
       });
+    const send: Sender['send'] = ({ address, content }) => {
+      const destination: Record<string, string> = channel
+        ? { type: 'stream', to: channel, topic: truncate(topic ?? (content.title || 'Belfry'), maxTopicLength) }
+        : { type: 'direct', to: JSON.stringify([/^\d{1,15}$/.test(address) ? Number(address) : address]) };
+      const form = { ...destination, content: truncate(toMarkdown(content), maxLength) };
+      return call('', form, { id: ({ json }) => pick(json, 'id') });
+    };
+    return httpSender(send, {
+      update: ({ messageId, content }) =>
+        call(
+          `/${encodeURIComponent(messageId)}`,
+          { content: truncate(toMarkdown(content), maxLength) },
+          { method: 'PATCH' },
+        ),
+      retract: ({ messageId }) => call(`/${encodeURIComponent(messageId)}`, {}, { method: 'DELETE' }),
     });
   },
 };

@@ -1,8 +1,9 @@
 /** https://discord.com/developers/docs/resources/webhook#execute-webhook */
 import { Type } from 'typebox';
+import type { Content } from '../../core/render/render.ts';
 import { toMarkdown, truncate } from '../chat-text.ts';
 import { secretPartsOf, secretUrl, TimeoutMs } from '../fields.ts';
-import { pick, readRetryAfter, sendHttp } from '../http-outcome.ts';
+import { type HttpSend, type ProviderAnswer, pick, readRetryAfter, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 
@@ -35,32 +36,65 @@ export const discordWebhook: Provider<typeof Settings> = {
   settings: Settings,
   shows: ['formatting'],
   dedupes: false,
+  updates: ['update', 'retract'],
   reach: () => 'room',
   open({ url, username, thread_id, timeout_ms }, { outbound }) {
     const target = toRequestUrl(url, thread_id);
     const secrets = [...secretPartsOf(url), ...secretPartsOf(target)];
-    return httpSender(({ content }) =>
-      sendHttp(outbound, {
-        url: target,
-        headers: { 'content-type': 'application/json' },
-        // Values must not be able to mention everyone.
-        body: JSON.stringify({
-          content: truncate(toMarkdown(content), maxLength),
-          username,
-          allowed_mentions: { parse: [] },
+    const call: Omit<HttpSend, 'url'> = {
+      headers: { 'content-type': 'application/json' },
+      timeoutMs: timeout_ms,
+      secrets,
+      errorText: ({ json }) => pick(json, 'message'),
+      classify: ({ status, json }) => {
+        const wait = status === 429 ? readRetryAfter(pick(json, 'retry_after')) : undefined;
+        return wait === undefined ? undefined : { retry: true, retryAfterSeconds: wait };
+      },
+    };
+    // Values must not be able to mention everyone.
+    const toBody = (content: Content) => ({
+      content: truncate(toMarkdown(content), maxLength),
+      allowed_mentions: { parse: [] },
+    });
+    return httpSender(
+      ({ content }) =>
+        sendHttp(outbound, {
+          ...call,
+          url: target,
+          body: JSON.stringify({ ...toBody(content), username }),
+          id: ({ json }) => pick(json, 'id'),
         }),
-        timeoutMs: timeout_ms,
-        secrets,
-        id: ({ json }) => pick(json, 'id'),
-        errorText: ({ json }) => pick(json, 'message'),
-        classify: ({ status, json }) => {
-          const wait = status === 429 ? readRetryAfter(pick(json, 'retry_after')) : undefined;
-          return wait === undefined ? undefined : { retry: true, retryAfterSeconds: wait };
-        },
-      }),
+      {
+        update: ({ messageId, content }) =>
+          sendHttp(outbound, {
+            ...call,
+            method: 'PATCH',
+            url: toMessageUrl(target, messageId),
+            body: JSON.stringify({ ...toBody(content), components: [] }),
+          }),
+        retract: ({ messageId }) =>
+          sendHttp(outbound, {
+            ...call,
+            method: 'DELETE',
+            url: toMessageUrl(target, messageId),
+            classify: answer => (isUnknownMessage(answer) ? { ok: true } : call.classify!(answer)),
+          }),
+      },
     );
   },
 };
+
+/** The message was deleted; a 404 alone may also mean the webhook. */
+function isUnknownMessage({ json }: ProviderAnswer): boolean {
+  return pick(json, 'code') === '10008';
+}
+
+function toMessageUrl(requestUrl: string, messageId: string): string {
+  const target = new URL(requestUrl);
+  target.pathname += `/messages/${encodeURIComponent(messageId)}`;
+  target.searchParams.delete('wait');
+  return target.href;
+}
 
 /**
  * With `wait` the response says whether the message was stored, and contains its id. The URLs that Discord shows have no

@@ -15,6 +15,7 @@ export const inbox: Provider<typeof Settings> = {
   settings: Settings,
   shows: ['buttons', 'images'],
   dedupes: true,
+  updates: ['update', 'retract'],
   reach: () => 'recipient',
   open: () => stateless(async ({ id }) => ({ ok: true, id })),
 };

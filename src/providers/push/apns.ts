@@ -10,7 +10,7 @@ import { endpoint as apiEndpoint, join, TimeoutMs } from '../fields.ts';
 import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import type { Outcome } from '../sending.ts';
-import { fitBody, type PushMessage, toPushMessage } from './message.ts';
+import { type Addressed, fitBody, makeQuiet, type PushMessage, toPushMessage } from './message.ts';
 
 const hosts = { production: 'https://api.push.apple.com', sandbox: 'https://api.sandbox.push.apple.com' } as const;
 
@@ -68,6 +68,7 @@ export const apns: Provider<typeof Settings> = {
   settings: Settings,
   shows: ['buttons', 'images'],
   dedupes: false,
+  updates: ['update'],
   accepts: (address, { bundle_id }) => {
     const device = readDevice(address);
     return device !== undefined && isAppleToken(device.token) && device.app === bundle_id;
@@ -84,48 +85,50 @@ export const apns: Provider<typeof Settings> = {
     } = options;
     const endpoint = options.endpoint ?? hosts[environment];
     const tokens = providerTokens({ team_id, key_id, private_key });
+    const post = async ({ id, address, content, createdAt }: Addressed, quiet = false): Promise<Outcome> => {
+      const device = readDevice(address);
+      if (!device || !isAppleToken(device.token)) {
+        return { ok: false, retry: false, gone: true, reason: 'the address is not a device of APNs' };
+      }
+      const chosen = toPushMessage(id, content);
+      const loud = { ...chosen, sound: chosen.sound ?? sound };
+      const push = quiet ? makeQuiet(loud) : loud;
+      const body = fitBody(push.body, maxBytes, text => serialize({ ...push, body: text }));
+      if (!body) return { ok: false, retry: false, reason: 'the message is larger than 4 KB, the limit of APNs' };
+      const token = await tokens.get();
+      if (!token) return { ok: false, retry: false, denied: true, reason: 'private_key is not a key for ES256' };
+      const ttl = push.ttlSeconds ?? ttl_seconds;
+      const expiresAt = ttl === 0 ? 0 : Math.floor(createdAt.getTime() / 1000) + (ttl ?? 0);
+      return sendHttp(outbound, {
+        url: join(endpoint, `/3/device/${device.token}`),
+        headers: {
+          authorization: `bearer ${token}`,
+          'content-type': 'application/json',
+          'apns-topic': bundle_id,
+          'apns-push-type': push.silent ? 'background' : 'alert',
+          'apns-priority': push.silent || push.priority === 'normal' ? '5' : '10',
+          // A message that is sent again replaces the first one.
+          'apns-collapse-id': push.collapseKey ?? id.slice(0, 64),
+          ...(ttl !== undefined && { 'apns-expiration': String(expiresAt) }),
+        },
+        body,
+        timeoutMs: options.timeout_ms,
+        http2: true,
+        secrets: [token, device.token],
+        id: ({ headers }) => headers['apns-id'],
+        errorText: ({ json }) => pick(json, 'reason'),
+        classify: answer => {
+          const failure = classify(answer);
+          if (failure?.retry && answer.status === 403) tokens.forget(token);
+          return failure;
+        },
+      });
+    };
     return {
       maxConcurrent: maxInFlight,
       close: async () => {},
-      async send({ id, address, content, createdAt }): Promise<Outcome> {
-        const device = readDevice(address);
-        if (!device || !isAppleToken(device.token)) {
-          return { ok: false, retry: false, gone: true, reason: 'the address is not a device of APNs' };
-        }
-        const push = toPushMessage(id, content);
-        const body = fitBody(push.body, maxBytes, text =>
-          serialize({ ...push, body: text, sound: push.sound ?? sound }),
-        );
-        if (!body) return { ok: false, retry: false, reason: 'the message is larger than 4 KB, the limit of APNs' };
-        const token = await tokens.get();
-        if (!token) return { ok: false, retry: false, denied: true, reason: 'private_key is not a key for ES256' };
-        const ttl = push.ttlSeconds ?? ttl_seconds;
-        const expiresAt = ttl === 0 ? 0 : Math.floor(createdAt.getTime() / 1000) + (ttl ?? 0);
-        return sendHttp(outbound, {
-          url: join(endpoint, `/3/device/${device.token}`),
-          headers: {
-            authorization: `bearer ${token}`,
-            'content-type': 'application/json',
-            'apns-topic': bundle_id,
-            'apns-push-type': push.silent ? 'background' : 'alert',
-            'apns-priority': push.silent || push.priority === 'normal' ? '5' : '10',
-            // A message that is sent again replaces the first one.
-            'apns-collapse-id': push.collapseKey ?? id.slice(0, 64),
-            ...(ttl !== undefined && { 'apns-expiration': String(expiresAt) }),
-          },
-          body,
-          timeoutMs: options.timeout_ms,
-          http2: true,
-          secrets: [token, device.token],
-          id: ({ headers }) => headers['apns-id'],
-          errorText: ({ json }) => pick(json, 'reason'),
-          classify: answer => {
-            const failure = classify(answer);
-            if (failure?.retry && answer.status === 403) tokens.forget(token);
-            return failure;
-          },
-        });
-      },
+      send: outgoing => post(outgoing),
+      update: sent => post(sent, true),
     };
   },
 };

@@ -12,7 +12,7 @@ import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outco
 import { type Provider, settings } from '../provider.ts';
 import type { Outcome } from '../sending.ts';
 import { isAppleToken } from './apns.ts';
-import { fitBody, type PushMessage, toPushMessage } from './message.ts';
+import { type Addressed, fitBody, makeQuiet, type PushMessage, toPushMessage } from './message.ts';
 
 const defaultEndpoint = 'https://fcm.googleapis.com';
 
@@ -63,6 +63,7 @@ export const fcm: Provider<typeof Settings> = {
   settings: Settings,
   shows: ['buttons', 'images'],
   dedupes: false,
+  updates: ['update'],
   accepts: (address, { app }) => {
     const device = readDevice(address);
     return device !== undefined && !isAppleToken(device.token) && (app === undefined || app === device.app);
@@ -71,42 +72,45 @@ export const fcm: Provider<typeof Settings> = {
     const { endpoint = defaultEndpoint, ttl_seconds, sound, timeout_ms: timeoutMs } = options;
     const account = readAccount(options.service_account);
     const access = account && accessTokens(outbound, account, timeoutMs);
+    const post = async ({ id, address, content }: Addressed, quiet = false): Promise<Outcome> => {
+      if (!account || !access) {
+        return {
+          ok: false,
+          retry: false,
+          denied: true,
+          reason: 'service_account is not the JSON file of a service account',
+        };
+      }
+      const device = readDevice(address);
+      if (!device) return { ok: false, retry: false, gone: true, reason: 'the address is not a device' };
+      const push = toPushMessage(id, content);
+      const chosen = { ttlSeconds: ttl_seconds, sound, ...withoutUndefined(push) };
+      const message = quiet ? makeQuiet(chosen) : chosen;
+      const body = fitBody(push.body, maxBytes, text => serialize(device.token, { ...message, body: text }));
+      if (!body) return { ok: false, retry: false, reason: 'the message is larger than 4 KB, the limit of FCM' };
+      const token = await access.get();
+      if (typeof token !== 'string') return token;
+      return sendHttp(outbound, {
+        url: join(endpoint, `/v1/projects/${encodeURIComponent(account.project_id)}/messages:send`),
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body,
+        timeoutMs,
+        http2: true,
+        secrets: [token, device.token],
+        id: ({ json }) => pick(json, 'name'),
+        errorText: ({ json }) =>
+          [errorCode(json), pick(json, 'error', 'message')].filter(Boolean).join(': ') || undefined,
+        classify: answer => {
+          if (answer.status === 401) access.forget(token);
+          return classify(answer);
+        },
+      });
+    };
     return {
       maxConcurrent: maxInFlight,
       close: async () => {},
-      async send({ id, address, content }): Promise<Outcome> {
-        if (!account || !access) {
-          return {
-            ok: false,
-            retry: false,
-            denied: true,
-            reason: 'service_account is not the JSON file of a service account',
-          };
-        }
-        const device = readDevice(address);
-        if (!device) return { ok: false, retry: false, gone: true, reason: 'the address is not a device' };
-        const push = toPushMessage(id, content);
-        const message = { ttlSeconds: ttl_seconds, sound, ...withoutUndefined(push) };
-        const body = fitBody(push.body, maxBytes, text => serialize(device.token, { ...message, body: text }));
-        if (!body) return { ok: false, retry: false, reason: 'the message is larger than 4 KB, the limit of FCM' };
-        const token = await access.get();
-        if (typeof token !== 'string') return token;
-        return sendHttp(outbound, {
-          url: join(endpoint, `/v1/projects/${encodeURIComponent(account.project_id)}/messages:send`),
-          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-          body,
-          timeoutMs,
-          http2: true,
-          secrets: [token, device.token],
-          id: ({ json }) => pick(json, 'name'),
-          errorText: ({ json }) =>
-            [errorCode(json), pick(json, 'error', 'message')].filter(Boolean).join(': ') || undefined,
-          classify: answer => {
-            if (answer.status === 401) access.forget(token);
-            return classify(answer);
-          },
-        });
-      },
+      send: outgoing => post(outgoing),
+      update: sent => post(sent, true),
     };
   },
 };
@@ -208,7 +212,10 @@ function serialize(token: string, message: PushMessage): string {
         notification: silent ? undefined : { sound, notification_count: badge, tag: collapseKey ?? data.belfry_id },
       },
       apns: {
-        headers: { 'apns-priority': priority === 'high' && !silent ? '10' : '5', 'apns-collapse-id': collapseKey },
+        headers: {
+          'apns-priority': priority === 'high' && !silent ? '10' : '5',
+          'apns-collapse-id': collapseKey ?? data.belfry_id?.slice(0, 64),
+        },
         payload: { aps: { badge, sound: silent ? undefined : sound, 'content-available': silent ? 1 : undefined } },
       },
       webpush: ttlSeconds === undefined ? undefined : { headers: { TTL: String(ttlSeconds) } },

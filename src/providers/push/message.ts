@@ -5,6 +5,7 @@
 import { isObject } from '../../core/json.ts';
 import type { Content } from '../../core/render/render.ts';
 import { headingOf, truncate } from '../chat-text.ts';
+import type { Outgoing } from '../sending.ts';
 
 export interface PushMessage {
   title: string;
@@ -20,6 +21,13 @@ export interface PushMessage {
   silent: boolean;
   /** For the app. Platforms allow only texts as values. */
   data: Record<string, string>;
+}
+
+export type Addressed = Pick<Outgoing, 'id' | 'address' | 'content' | 'createdAt'>;
+
+/** Returns a message that replaces one without another sound. */
+export function makeQuiet(message: PushMessage): PushMessage {
+  return { ...message, sound: undefined, priority: 'normal' };
 }
 
 const maxTtlSeconds = 2_419_200;

@@ -3,9 +3,9 @@ import { Type } from 'typebox';
 import type { Button } from '../../core/buttons.ts';
 import { truncateBytes } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
-import { pick, sendHttp } from '../http-outcome.ts';
+import { type HttpSend, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
+import { httpSender, type Outgoing } from '../sending.ts';
 import { toTitleAndText } from './message.ts';
 
 const defaultEndpoint = 'https://ntfy.sh';
@@ -31,6 +31,8 @@ const Settings = settings({
 /** A longer message becomes an attachment. */
 const maxBytes = 4_096;
 const maxActions = 3;
+/** Makes no sound. */
+const updatePriority = 2;
 
 export const ntfy: Provider<typeof Settings> = {
   name: 'ntfy',
@@ -40,15 +42,35 @@ export const ntfy: Provider<typeof Settings> = {
   settings: Settings,
   shows: ['buttons', 'images'],
   dedupes: false,
+  updates: ['update', 'retract'],
   reads: 'text',
   reach: ({ topic }) => (topic ? 'room' : 'address'),
   accepts: (address, { topic }) => topic !== undefined || topicPattern.test(address),
   open({ token, topic, priority, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
-    return httpSender(({ id, address, content, buttons, acknowledgeUrl }) => {
-      const { title, text } = toTitleAndText(id, content);
-      return sendHttp(outbound, {
-        url: join(endpoint, '/'),
+    const call = (path: string, more: Partial<HttpSend>) =>
+      sendHttp(outbound, {
+        url: join(endpoint, path),
         headers: { ...(token && { authorization: `Bearer ${token}` }), 'content-type': 'application/json' },
+        timeoutMs: timeout_ms,
+        secrets: [token],
+        id: ({ json }) => pick(json, 'id'),
+        errorText: ({ json }) => pick(json, 'error'),
+        // 403: the token may not write to the topic.
+        classify: ({ status }) => (status === 403 ? { retry: false, denied: true } : undefined),
+        ...more,
+      });
+    const publish = (
+      {
+        id,
+        address,
+        content,
+        buttons,
+        acknowledgeUrl,
+      }: Pick<Outgoing, 'id' | 'address' | 'content' | 'buttons' | 'acknowledgeUrl'>,
+      more: object = {},
+    ) => {
+      const { title, text } = toTitleAndText(id, content);
+      return call('/', {
         body: JSON.stringify({
           topic: topic ?? address,
           title: title || undefined,
@@ -56,14 +78,15 @@ export const ntfy: Provider<typeof Settings> = {
           priority,
           icon: content.avatar,
           ...toActions(buttons ?? content.actions, acknowledgeUrl),
+          ...more,
         }),
-        timeoutMs: timeout_ms,
-        secrets: [token],
-        id: ({ json }) => pick(json, 'id'),
-        errorText: ({ json }) => pick(json, 'error'),
-        // 403: the token may not write to the topic.
-        classify: ({ status }) => (status === 403 ? { retry: false, denied: true } : undefined),
       });
+    };
+    return httpSender(outgoing => publish(outgoing), {
+      // Replaces the notification without another sound. A server before 2.16 shows it as another one.
+      update: sent => publish(sent, { sequence_id: sent.messageId, priority: updatePriority }),
+      retract: ({ address, messageId }) =>
+        call(`/${encodeURIComponent(topic ?? address)}/${encodeURIComponent(messageId)}`, { method: 'DELETE' }),
     });
   },
 };

@@ -5,10 +5,19 @@
 import { Type } from 'typebox';
 import { isEmail } from '../../core/text.ts';
 import { endpoint, join, TimeoutMs, webhookSecret } from '../fields.ts';
-import { type Failure, type HttpSend, type ProviderAnswer, pick, sendHttp, toReason } from '../http-outcome.ts';
+import {
+  type Failure,
+  type HttpSend,
+  idInRoom,
+  type ProviderAnswer,
+  pick,
+  sendHttp,
+  splitIdInRoom,
+  toReason,
+} from '../http-outcome.ts';
 import { anyoneMayAct, shownButtons } from '../interactions.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender, type Outcome } from '../sending.ts';
+import { httpSender, type Outcome, type Sender, type SentMessage } from '../sending.ts';
 import { slackInteractions } from './interactions.ts';
 import { toMessage } from './message.ts';
 
@@ -58,6 +67,7 @@ export const slack: Provider<typeof Settings> = {
   settings: Settings,
   shows: ['formatting', 'buttons'],
   dedupes: false,
+  updates: ['update', 'retract'],
   interactions: ({ token, endpoint = defaultEndpoint, signing_secret, anyone_may_act = false }) =>
     slackInteractions({ token, endpoint, signing_secret, anyone_may_act }),
   open({ token, signing_secret, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
@@ -84,14 +94,34 @@ export const slack: Provider<typeof Settings> = {
       return outcome;
     };
 
-    const send = (channel: string, message: object): Promise<Outcome> =>
+    const post = (method: string, body: object, more: Partial<HttpSend> = {}): Promise<Outcome> =>
       sendHttp(outbound, {
         ...call,
-        url: join(endpoint, '/chat.postMessage'),
+        url: join(endpoint, `/${method}`),
         headers: { authorization, 'content-type': 'application/json; charset=utf-8' },
-        body: JSON.stringify({ channel, ...message }),
-        id: ({ json }) => pick(json, 'ts'),
+        body: JSON.stringify(body),
+        ...more,
       });
+    const send = (channel: string, message: object): Promise<Outcome> =>
+      post(
+        'chat.postMessage',
+        { channel, ...message },
+        {
+          id: ({ json }) => idInRoom(pick(json, 'channel'), pick(json, 'ts')),
+        },
+      );
+    const find = ({ messageId, address }: SentMessage) => {
+      const [channel, ts] = splitIdInRoom(messageId, address);
+      return { channel, ts };
+    };
+    const updates: Pick<Sender, 'update' | 'retract'> = {
+      // Without `blocks`, Slack keeps the previous ones.
+      update: sent => post('chat.update', { ...find(sent), blocks: [], ...toMessage(sent.content) }),
+      retract: sent =>
+        post('chat.delete', find(sent), {
+          classify: answer => (errorOf(answer) === 'message_not_found' ? { ok: true } : classify(answer)),
+        }),
+    };
 
     return httpSender(async ({ address, content, buttons }) => {
       // Slack marks every button of an app that cannot receive interactions, even if it only opens a page.
@@ -109,7 +139,7 @@ export const slack: Provider<typeof Settings> = {
       // A failed lookup has sent nothing, and a user who does not exist today may exist tomorrow.
       const { unknown: _, gone: __, ...failure } = person;
       return { ...failure, reason: toReason(`looking up ${address}: ${failure.reason}`) };
-    });
+    }, updates);
   },
 };
 

@@ -3,10 +3,18 @@ import { Type } from 'typebox';
 import type { Content } from '../../core/render/render.ts';
 import { escapeAngles, headingOf, paragraphs, truncate } from '../chat-text.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
-import { type ProviderAnswer, pick, readRetryAfter, sendHttp } from '../http-outcome.ts';
+import {
+  type HttpSend,
+  idInRoom,
+  type ProviderAnswer,
+  pick,
+  readRetryAfter,
+  sendHttp,
+  splitIdInRoom,
+} from '../http-outcome.ts';
 import { anyoneMayAct, type ShownButton, shownButtons } from '../interactions.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
+import { httpSender, type Sender, type SentMessage } from '../sending.ts';
 import { telegramInteractions } from './interactions.ts';
 
 const defaultEndpoint = 'https://api.telegram.org';
@@ -53,30 +61,47 @@ export const telegramBot: Provider<typeof Settings> = {
   settings: Settings,
   shows: ['formatting', 'buttons'],
   dedupes: false,
+  updates: ['update', 'retract'],
   interactions: ({ endpoint = defaultEndpoint, secret_token, anyone_may_act }) =>
     telegramInteractions(endpoint, secret_token, anyone_may_act),
   open({ token, secret_token, link_preview = false, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+    const call = (method: string, body: object, decide: HttpSend['classify'] = classify) =>
+      sendHttp(outbound, {
+        url: join(endpoint, `/bot${token}/${method}`),
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+        timeoutMs: timeout_ms,
+        secrets: [token, token.split(':')[1]],
+        id: ({ json }) => idInRoom(pick(json, 'result', 'chat', 'id'), pick(json, 'result', 'message_id')),
+        errorText: ({ json }) => pick(json, 'description'),
+        classify: decide,
+      });
+    const previews = { link_preview_options: { is_disabled: !link_preview } };
+    const unless = (description: RegExp) => (answer: ProviderAnswer) =>
+      description.test(pick(answer.json, 'description') ?? '') ? ({ ok: true } as const) : classify(answer);
+    const find = ({ messageId, address }: SentMessage) => {
+      const [chat_id, id] = splitIdInRoom(messageId, address);
+      return { chat_id, message_id: Number(id) };
+    };
+    const updates: Pick<Sender, 'update' | 'retract'> = {
+      // Without `reply_markup`, the buttons are removed.
+      update: async sent => {
+        const edit = (text: object) =>
+          call('editMessageText', { ...find(sent), ...text, ...previews }, unless(/message is not modified/i));
+        const outcome = await edit(toText(sent.content));
+        const isRefused = !outcome.ok && /can't parse entities/i.test(outcome.reason);
+        return isRefused ? edit(toPlainText(sent.content)) : outcome;
+      },
+      retract: sent => call('deleteMessage', find(sent), unless(/message to delete not found/i)),
+    };
+
     return httpSender(async ({ address, content, buttons }) => {
       const keyboard = toKeyboard(shownButtons(buttons, { callbacks: secret_token !== undefined, maxLabel: 64 }));
       let answer: ProviderAnswer | undefined;
       const post = (chat: string, text: object, more = keyboard) =>
-        sendHttp(outbound, {
-          url: join(endpoint, `/bot${token}/sendMessage`),
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({
-            chat_id: chat,
-            ...text,
-            link_preview_options: { is_disabled: !link_preview },
-            ...more,
-          }),
-          timeoutMs: timeout_ms,
-          secrets: [token, token.split(':')[1]],
-          id: ({ json }) => pick(json, 'result', 'message_id'),
-          errorText: ({ json }) => pick(json, 'description'),
-          classify: response => {
-            answer = response;
-            return classify(response);
-          },
+        call('sendMessage', { chat_id: chat, ...text, ...previews, ...more }, response => {
+          answer = response;
+          return classify(response);
         });
 
       const outcome = await post(address, toText(content));
@@ -88,7 +113,7 @@ export const telegramBot: Provider<typeof Settings> = {
       // Telegram refuses links to hosts that are not on the internet.
       if (keyboard.reply_markup && /button/i.test(outcome.reason)) return post(address, toText(content), {});
       return outcome;
-    });
+    }, updates);
   },
 };
 

@@ -31,14 +31,25 @@ export const opsgenie: Provider<typeof Settings> = {
   settings: Settings,
   // By `alias`, as long as the alert is open.
   dedupes: true,
+  updates: ['update'],
   reads: 'text',
   reach: () => 'room',
   open({ api_key, priority, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
-    return httpSender(({ id, content, tags }) =>
+    const post = (path: string, body: object) =>
       sendHttp(outbound, {
-        url: join(endpoint, '/v2/alerts'),
+        url: join(endpoint, `/v2/alerts${path}`),
         headers: { authorization: `GenieKey ${api_key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({
+        body: JSON.stringify(body),
+        timeoutMs: timeout_ms,
+        secrets: [api_key],
+        id: ({ json }) => pick(json, 'requestId'),
+        errorText: ({ json }) => pick(json, 'message'),
+        // 403: the key belongs to another kind of integration.
+        classify: ({ status }) => (status === 403 ? { retry: false, denied: true } : undefined),
+      });
+    return httpSender(
+      ({ id, content, tags }) =>
+        post('', {
           message: truncate(content.title || content.text, maxMessageLength) || 'Belfry',
           alias: id,
           description: truncate(content.text, maxDescriptionLength),
@@ -47,13 +58,13 @@ export const opsgenie: Provider<typeof Settings> = {
           ...toDetails(content.data),
           priority,
         }),
-        timeoutMs: timeout_ms,
-        secrets: [api_key],
-        id: ({ json }) => pick(json, 'requestId'),
-        errorText: ({ json }) => pick(json, 'message'),
-        // 403: the key belongs to another kind of integration.
-        classify: ({ status }) => (status === 403 ? { retry: false, denied: true } : undefined),
-      }),
+      {
+        update: ({ id, change, note }) => {
+          const action = change === 'acknowledged' ? 'acknowledge' : 'close';
+          const path = `/${encodeURIComponent(id)}/${action}?identifierType=alias`;
+          return post(path, { source: 'Belfry', note });
+        },
+      },
     );
   },
 };

@@ -39,15 +39,27 @@ export const pagerduty: Provider<typeof Settings> = {
   settings: Settings,
   // By `dedup_key`, as long as the alert is open.
   dedupes: true,
+  updates: ['update'],
   reads: 'text',
   reach: () => 'room',
   open({ routing_key, severity = 'error', source, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
-    return httpSender(({ id, content, createdAt, tags }) =>
+    const post = (event: object) =>
       sendHttp(outbound, {
         url: join(endpoint, '/v2/enqueue'),
         headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({
-          routing_key,
+        body: JSON.stringify({ routing_key, ...event }),
+        timeoutMs: timeout_ms,
+        secrets: [routing_key],
+        id: ({ json }) => pick(json, 'dedup_key'),
+        errorText: ({ json }) => errorsOf(json).join('; ') || pick(json, 'message'),
+        classify: ({ status, json }) =>
+          status === 400 && /routing_key|integration key/i.test(errorsOf(json).join(' '))
+            ? { retry: false, denied: true }
+            : undefined,
+      });
+    return httpSender(
+      ({ id, content, createdAt, tags }) =>
+        post({
           event_action: 'trigger',
           dedup_key: id,
           payload: {
@@ -59,15 +71,10 @@ export const pagerduty: Provider<typeof Settings> = {
           },
           client: 'Belfry',
         }),
-        timeoutMs: timeout_ms,
-        secrets: [routing_key],
-        id: ({ json }) => pick(json, 'dedup_key'),
-        errorText: ({ json }) => errorsOf(json).join('; ') || pick(json, 'message'),
-        classify: ({ status, json }) =>
-          status === 400 && /routing_key|integration key/i.test(errorsOf(json).join(' '))
-            ? { retry: false, denied: true }
-            : undefined,
-      }),
+      {
+        update: ({ id, change }) =>
+          post({ event_action: change === 'acknowledged' ? 'acknowledge' : 'resolve', dedup_key: id }),
+      },
     );
   },
 };

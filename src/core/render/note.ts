@@ -1,0 +1,31 @@
+/** Adds a line to a rendered message, in all of its forms. */
+import { isObject } from '../json.ts';
+import { escapeForChat, isChatMedium } from './markdown-chat.ts';
+import type { Content } from './render.ts';
+
+/** Slack refuses messages with more blocks. */
+const maxBlocks = 50;
+
+/** Returns the message with the line at its end, and without buttons. Nothing in the line is read as markup. */
+export function addNote({ actions: _, ...content }: Content, note: string, medium: string): Content {
+  const added: Content = { ...content, text: below(content.text, note) };
+  if (content.markup !== undefined) {
+    added.markup = below(content.markup, isChatMedium(medium) ? escapeForChat(medium, note) : note);
+  }
+  if (content.html !== undefined) added.html = `${content.html}<p>${escapeHtml(note)}</p>`;
+  if (Array.isArray(content.card)) {
+    const block = { type: 'context', elements: [{ type: 'plain_text', text: note }] };
+    added.card = [...content.card.slice(0, maxBlocks - 1), block];
+  }
+  const { data } = content;
+  if (isObject(data) && typeof data.body === 'string') added.data = { ...data, body: below(data.body, note) };
+  return added;
+}
+
+function below(text: string, note: string): string {
+  return text.trim() === '' ? note : `${text}\n\n${note}`;
+}
+
+function escapeHtml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
