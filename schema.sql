@@ -1009,6 +1009,27 @@ CREATE TABLE feedback_mailboxes (
 );
 CREATE INDEX feedback_mailboxes_by_due ON feedback_mailboxes (due_at);
 
+CREATE TABLE message_updates (
+  organization_id bigint NOT NULL,
+  occurrence_id uuid NOT NULL,
+  delivery_id bigint NOT NULL,
+  change text NOT NULL,
+  changed_by text,
+  changed_at timestamptz NOT NULL,
+  status text NOT NULL DEFAULT 'waiting',
+  due_at timestamptz NOT NULL DEFAULT now(),
+  claimed boolean NOT NULL DEFAULT false,
+  claims integer NOT NULL DEFAULT 0,
+  attempts smallint NOT NULL DEFAULT 0,
+  cursor bigint NOT NULL DEFAULT 0,
+  log jsonb NOT NULL DEFAULT '[]',
+  CONSTRAINT message_updates_pkey PRIMARY KEY (organization_id, occurrence_id, delivery_id),
+  CONSTRAINT message_updates_change_check CHECK (change = ANY (ARRAY['acknowledged', 'resolved', 'cancelled'])),
+  CONSTRAINT message_updates_status_check CHECK (status = ANY (ARRAY['waiting', 'done', 'failed'])),
+  CONSTRAINT message_updates_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX message_updates_by_due ON message_updates (organization_id, due_at) WHERE status = 'waiting';
+
 CREATE VIEW wordings AS
  SELECT organization_id,
     id,

@@ -254,6 +254,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['deep', await far(`${org}/sandbox/?${page}`, 20)],
       ['message', `${org}/occurrence/${sandboxed.occurrence}/deliveries/${sandboxed.id}/message/`],
       ['attempts', `${org}/occurrence/${sandboxed.occurrence}/deliveries/${sandboxed.id}/attempts/`],
+      ['updates', `${org}/occurrence/${sandboxed.occurrence}/deliveries/${sandboxed.id}/updates/`],
       ['feedback', `${org}/occurrence/${sandboxed.occurrence}/deliveries/${sandboxed.id}/feedback/`],
     ],
     audit: [

@@ -59,7 +59,10 @@ export class Limits {
     this.#slots = slots;
   }
 
-  async acquire(channel: PlannedChannel, delivery: Delivery): Promise<Admission> {
+  async acquire(
+    channel: PlannedChannel,
+    delivery: Pick<Delivery, 'organization_id' | 'priority' | 'id'>,
+  ): Promise<Admission> {
     const limiter = this.#limiter(channel);
     const { organization_id: organization, priority } = delivery;
     const waiting = this.#waitingByOrganization.get(organization) ?? 0;

@@ -70,6 +70,11 @@ export class Meters {
     'Attempts to send webhook messages, by outcome.',
     ['outcome'],
   );
+  readonly #messageUpdates = new Counter(
+    'belfry_message_updates_total',
+    'Attempts to update or retract sent messages, by outcome.',
+    ['outcome'],
+  );
   readonly #pages = new Counter('belfry_expanded_pages_total', 'Pages of recipients decided.', ['class']);
   readonly #expanded = new Counter('belfry_expanded_deliveries_total', 'Deliveries decided.', ['class']);
 
@@ -127,6 +132,7 @@ export class Meters {
       this.#outcomeTime,
       this.#batches,
       this.#webhookMessages,
+      this.#messageUpdates,
       this.#pages,
       this.#expanded,
     ];
@@ -147,6 +153,12 @@ export class Meters {
   webhookAttempted(outcome: 'sent' | 'retried' | 'failed'): void {
     this.#hasWorked = true;
     this.#webhookMessages.add(1, outcome);
+  }
+
+  /** Counts an attempt to update or retract a message: done, to be retried, or given up. */
+  messageUpdated(outcome: 'done' | 'retried' | 'failed'): void {
+    this.#hasWorked = true;
+    this.#messageUpdates.add(1, outcome);
   }
 
   /** Remembers the type of a channel that is about to be used. */

@@ -36,6 +36,7 @@ import { DayLimits } from './day-limits.ts';
 import { createStateReader } from './delivery-states.ts';
 import { Limits } from './limits.ts';
 import type { Log } from './log.ts';
+import { MessageUpdater } from './message-updates.ts';
 import { Meters } from './meters.ts';
 import { Outcomes } from './outcomes.ts';
 import { Senders } from './senders.ts';
@@ -163,6 +164,19 @@ const webhooks = new WebhookDispatcher({
   isHeld: () => instance.isPaused,
   baseUrl: settings.baseUrl,
 });
+const updates = new MessageUpdater({
+  db,
+  pool,
+  queue: hot.pool,
+  plans,
+  rendering,
+  providers,
+  senders,
+  limits,
+  meters,
+  log,
+  isHeld: () => instance.isPaused,
+});
 const listener = new Listener({
   url: settings.url,
   name: 'belfry worker listener',
@@ -180,6 +194,7 @@ const listener = new Listener({
     cache.markConnected();
     stops.markConnected();
     webhooks.configurationChanged();
+    updates.wake();
   },
   onLost: error => {
     cache.markDisconnected();
@@ -192,7 +207,9 @@ const listener = new Listener({
 function handleStop(payload: string): void {
   const [organization = '', occurrenceId] = payload.split(' ');
   stops.handleAnnouncement(organization);
-  if (occurrenceId) senders.interrupt(occurrenceId);
+  if (!occurrenceId) return;
+  senders.interrupt(occurrenceId);
+  updates.wake();
 }
 
 function yieldToApi(): void {
@@ -227,7 +244,7 @@ function tick(): void {
 
 async function stop(): Promise<void> {
   // The heartbeat continues, because deliveries in flight may take long.
-  await Promise.all([worker.stop(), webhooks.stop()]);
+  await Promise.all([worker.stop(), webhooks.stop(), updates.stop()]);
   clearTimeout(ticking);
   await reportMissingVariables();
   await listener.close();
@@ -249,5 +266,6 @@ port.on('message', (request: ThreadRequest) => {
 await listener.start();
 await worker.start();
 webhooks.start();
+updates.start();
 report({ kind: 'started' });
 releaseMemoryWhenSettled();

@@ -4,10 +4,11 @@
  * provider.
  */
 import { canonicalJson } from '../core/json.ts';
+import type { UpdateAction } from '../core/message-updates.ts';
 import type { Delivery } from '../db/ledger/deliveries.ts';
 import { PrioritySemaphore } from '../lib/priority-semaphore.ts';
 import type { PlannedChannel, PlannedProvider } from '../pipeline/plans.ts';
-import type { Outcome, Outgoing, Sender, Tools } from '../providers/sending.ts';
+import type { Outcome, Outgoing, Sender, SentMessage, Tools } from '../providers/sending.ts';
 import type { Circuit } from './meters.ts';
 
 const failuresToOpen = 10;
@@ -57,7 +58,7 @@ export class Senders {
    */
   async acquire(
     channel: PlannedChannel,
-    { provider_index, priority, occurrence_id }: Delivery,
+    { provider_index, priority, occurrence_id }: Pick<Delivery, 'provider_index' | 'priority' | 'occurrence_id'>,
   ): Promise<(() => void) | undefined> {
     const { semaphore } = this.#sender(channel, provider_index);
     if (!semaphore) return nothing;
@@ -71,10 +72,20 @@ export class Senders {
   }
 
   async send(channel: PlannedChannel, index: number, outgoing: Outgoing): Promise<Outcome> {
+    return this.#call(channel, index, sender => sender.send(outgoing));
+  }
+
+  /** Updates or retracts a message that was sent. */
+  async change(channel: PlannedChannel, index: number, action: UpdateAction, sent: SentMessage): Promise<Outcome> {
+    const unsupported: Outcome = { ok: false, retry: false, reason: `the provider cannot ${action} messages` };
+    return this.#call(channel, index, async sender => sender[action]?.(sent) ?? unsupported);
+  }
+
+  async #call(channel: PlannedChannel, index: number, call: (sender: Sender) => Promise<Outcome>): Promise<Outcome> {
     const open = this.#sender(channel, index);
     open.inFlight++;
     try {
-      const outcome = await open.sender.send(outgoing);
+      const outcome = await call(open.sender);
       this.#recordOutcome(open, outcome, channel);
       return outcome;
     } catch (error) {

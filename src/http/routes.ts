@@ -244,6 +244,7 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/message/', 'occurrence:read', messages.retrieveMessage),
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/attempts/', 'occurrence:read', deliveries.listAttempts),
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/feedback/', 'occurrence:read', feedback.listDeliveryFeedback),
+  get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/updates/', 'occurrence:read', deliveries.listDeliveryUpdates),
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/retry/', 'occurrence:read', deliveries.previewRetry),
   post('/api/o/:org/occurrence/:identifier/deliveries/:delivery/retry/', 'occurrence:write', deliveries.retryDelivery),
   get('/api/o/:org/occurrence/:identifier/suppressed/', 'occurrence:read', occurrences.listSuppressedReasons),

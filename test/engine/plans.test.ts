@@ -64,6 +64,13 @@ import {
   storeHandedPagesAcrossTenants,
   storePageAcrossTenants,
 } from '../../src/db/ledger/expand.ts';
+import {
+  claimUpdates,
+  listMessagesToUpdate,
+  listWaitingUpdatesAcrossTenants,
+  queueOccurrenceUpdate,
+  settleUpdatesAcrossTenants,
+} from '../../src/db/ledger/message-updates.ts';
 import { markStored } from '../../src/db/ledger/new-deliveries.ts';
 import { findStepProgress, listNotifiedRecipients, listStepDeliveries } from '../../src/db/ledger/notified.ts';
 import { releaseExpiredAcrossTenants, releasePausedAcrossTenants } from '../../src/db/ledger/releases.ts';
@@ -382,6 +389,7 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
   },
   'a few digests, from their first item to their end': { max: 1_500, run: runDigests },
   'outcomes with webhook messages, until those are sent': { max: 2_000, run: runWebhooks },
+  'updates of a few sent messages of a large fan-out, until they are made': { max: 400, run: runUpdates },
   'polling for webhook messages': {
     max: 60,
     run: async () => [
@@ -551,6 +559,18 @@ async function fill(): Promise<void> {
      from generate_series(1, ${size}) i`,
     [organization],
   );
+  // Messages that Slack sent, first in the fan-out, and updates that were made long ago.
+  await pool.query(
+    `update deliveries set provider = 'slack', status = 'sent' where organization_id = $1 and occurrence_id = $2 and id in (
+       select id from deliveries where organization_id = $1 and occurrence_id = $2 order by id limit 3)`,
+    [organization, fanOut],
+  );
+  await pool.query(`update channels set providers = '[{"use":"slack"}]' where organization_id = $1`, [organization]);
+  await pool.query(
+    `insert into message_updates (organization_id, occurrence_id, delivery_id, change, changed_at, status)
+     select $1, $2, i, 'resolved', now(), 'done' from generate_series(1, ${size}) i`,
+    [organization, reported],
+  );
   // As many digests of others, with one item each.
   await pool.query(
     `with opened as (
@@ -599,6 +619,23 @@ async function runWebhooks(): Promise<unknown> {
   await settleWebhookMessagesAcrossTenants(pool, claimed?.messages.map(one => ({ ...one, ...about })) ?? []);
   await pool.query('update webhooks set enabled = false where id = 1');
   return outages.length * due.length === 1 ? (claimed?.messages ?? []) : [];
+}
+
+/** Queues, lists, claims and settles the updates of a few messages, among many that were made. */
+async function runUpdates(): Promise<unknown> {
+  const { pool } = open;
+  await inLedgerTransaction(pool, client =>
+    queueOccurrenceUpdate(client, organization, fanOut, { change: 'acknowledged', by: 'Jane', updatable: ['slack'] }),
+  );
+  await listMessagesToUpdate(pool, organization, fanOut, { updatable: ['slack'], pageSize: 10 });
+  const waiting = await listWaitingUpdatesAcrossTenants(pool);
+  const claimed = await claimUpdates(pool, organization, 5);
+  const outcome = { organization_id: organization, status: 'done' as const, due_at: null, entry: null };
+  await settleUpdatesAcrossTenants(
+    pool,
+    claimed.map(one => ({ ...one, ...outcome })),
+  );
+  return waiting.length === 1 ? claimed.filter(one => one.channel_id !== null) : [];
 }
 
 /** Locks, decides and stores due occurrences, as the engine does. */

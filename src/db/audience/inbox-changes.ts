@@ -42,6 +42,18 @@ export async function actOnInboxMessage(db: Db, organizationId: number, userId: 
   return (await changeMatching(db, organizationId, userId, sql`id = ${id} and acted_at is null`, to, 1)) > 0;
 }
 
+/** Replaces the body and removes the buttons, because the occurrence has ended. Must run inside a transaction. */
+export async function reviseInboxMessage(
+  db: Db,
+  organizationId: number,
+  userId: number,
+  id: number,
+  { body, isRetracted }: { body: string; isRetracted: boolean },
+): Promise<void> {
+  const archived = isRetracted ? sql`, archived_at = coalesce(archived_at, now())` : sql``;
+  await changeMatching(db, organizationId, userId, sql`id = ${id}`, sql`body = ${body}, actions = null${archived}`, 1);
+}
+
 /** Returns the number of changed messages: fewer than `max` when none are left. Must run inside a transaction. */
 export async function changeInboxMessages(
   db: Db,

@@ -435,6 +435,22 @@ export interface Memberships {
   created_at: Generated<Date>;
 }
 
+export interface MessageUpdates {
+  organization_id: number;
+  occurrence_id: string;
+  delivery_id: number;
+  change: string;
+  changed_by: string | null;
+  changed_at: Date;
+  status: Generated<string>;
+  due_at: Generated<Date>;
+  claimed: Generated<boolean>;
+  claims: Generated<number>;
+  attempts: Generated<number>;
+  cursor: Generated<number>;
+  log: GeneratedJson;
+}
+
 export interface Messages {
   organization_id: number;
   notification_id: number;
@@ -829,6 +845,7 @@ export interface Tables {
   layouts: Layouts;
   members: Members;
   memberships: Memberships;
+  message_updates: MessageUpdates;
   messages: Messages;
   missing_variables: MissingVariables;
   notifications: Notifications;

@@ -7,6 +7,7 @@ import { inLedgerTransaction } from '../connection/transaction.ts';
 import { countText, endedText } from './counts.ts';
 import { cancelText } from './deliveries.ts';
 import { cancelDigestItems } from './digest-items.ts';
+import { queueOccurrenceUpdate } from './message-updates.ts';
 import { outstandingText, waitingList } from './status-text.ts';
 import { resolutionRun } from './steps.ts';
 import {
@@ -68,13 +69,14 @@ async function completeIfOver(client: pg.PoolClient, organizationId: number, id:
 }
 
 /**
- * Cancels what is not sent yet. Returns the number of deliveries cancelled; undefined if the occurrence has already
- * ended.
+ * Cancels what is not sent yet, and queues the retraction of what was sent by one of the providers in `updatable`. Returns the
+ * number of deliveries cancelled; undefined if the occurrence has already ended.
  */
 export async function cancelOccurrence(
   pool: pg.Pool,
   organizationId: number,
   id: string,
+  updatable: readonly string[],
 ): Promise<StopResult | undefined> {
   const stopped = await inLedgerTransaction(pool, async client => {
     const { rows: changed } = await client.query<{ ended: string | null }>(
@@ -94,6 +96,7 @@ export async function cancelOccurrence(
     await endSteps(client, organizationId, id, 'cancelled');
     const { rows } = await client.query<StopResult>(stopAll, [organizationId, id, 'cancelled']);
     const { stopped, ended } = rows[0]!;
+    await queueOccurrenceUpdate(client, organizationId, id, { change: 'cancelled', by: null, updatable });
     const over = await completeIfOver(client, organizationId, id);
     return { stopped, ended: [...(changed[0].ended ? [changed[0].ended] : []), ...ended, ...over] };
   });
@@ -175,20 +178,22 @@ export interface AnswerResult extends AnswerState {
 const answerColumns = 'acknowledged_at, acknowledged_by, resolved_at, resolved_by';
 
 /**
- * Ends all later steps and cancels pending deliveries of earlier ones. Returns undefined if there is no such
- * occurrence.
+ * Ends all later steps, cancels pending deliveries of earlier ones, and queues the update of what was sent by one of the
+ * providers in `updatable`. Returns undefined if there is no such occurrence.
  */
 export async function acknowledgeOccurrence(
   pool: pg.Pool,
   organizationId: number,
   id: string,
   by: string,
+  updatable: readonly string[],
 ): Promise<AnswerResult | undefined> {
   return answer(pool, organizationId, id, {
     reason: 'acknowledged',
     set: 'acknowledged_at = now(), acknowledged_by = $3',
     open: 'acknowledged_at is null and resolved_at is null and cancelled_at is null',
     by,
+    updatable,
   });
 }
 
@@ -198,6 +203,7 @@ export async function resolveOccurrence(
   organizationId: number,
   id: string,
   by: string,
+  updatable: readonly string[],
   notify: { notificationId: number; priority: number }[],
 ): Promise<AnswerResult | undefined> {
   return answer(pool, organizationId, id, {
@@ -205,6 +211,7 @@ export async function resolveOccurrence(
     set: 'resolved_at = now(), resolved_by = $3',
     open: 'resolved_at is null and cancelled_at is null',
     by,
+    updatable,
     andThen: client => planResolution(client, organizationId, id, notify),
   });
 }
@@ -214,6 +221,7 @@ interface AnswerOptions {
   set: string;
   open: string;
   by: string;
+  updatable: readonly string[];
   andThen?: (client: pg.PoolClient) => Promise<void>;
 }
 
@@ -221,7 +229,7 @@ async function answer(
   pool: pg.Pool,
   organizationId: number,
   id: string,
-  { reason, set, open, by, andThen }: AnswerOptions,
+  { reason, set, open, by, updatable, andThen }: AnswerOptions,
 ): Promise<AnswerResult | undefined> {
   return inLedgerTransaction(pool, async client => {
     const { rows } = await client.query<AnswerState & { ms: number }>(
@@ -245,6 +253,7 @@ async function answer(
     await endSteps(client, organizationId, id, reason);
     const result = await client.query<StopResult>(stopSteps, [organizationId, id, reason]);
     const { stopped, ended } = result.rows[0]!;
+    await queueOccurrenceUpdate(client, organizationId, id, { change: reason, by, updatable });
     await andThen?.(client);
     const over = await completeIfOver(client, organizationId, id);
     return { ...changed, isFirst: true, cancelled: stopped, ended: [...ended, ...over] };

@@ -64,6 +64,12 @@ export async function deleteOldRenderSnapshots(db: Db, organizationId: number, b
   await deleteAll(db, 'render_snapshots', sql`organization_id = ${organizationId} and used_at < ${before}`);
 }
 
+/** Deletes the updates of messages of occurrences triggered before that time (in milliseconds). */
+export async function deleteOldMessageUpdates(db: Db, organizationId: number, before: number): Promise<void> {
+  const end = sql`${lowestUuidAt(before)}::uuid`;
+  await deleteAll(db, 'message_updates', sql`organization_id = ${organizationId} and occurrence_id < ${end}`);
+}
+
 /** Locks the inboxes before their messages, in the same order as all other changes, to prevent deadlocks. */
 export async function deleteOldInbox(db: Db, organizationId: number, before: Date): Promise<void> {
   for (let batch = 0; batch < maxBatches; batch++) {

@@ -36,6 +36,26 @@ const Attempt = Type.Object(
   { $id: 'Attempt' },
 );
 
+const DeliveryUpdate = Type.Object(
+  {
+    at: Type.String({
+      format: 'date-time',
+      description: 'When it was attempted. If it was not, when the occurrence was changed.',
+    }),
+    change: Type.Enum(['acknowledged', 'resolved', 'cancelled'], { description: 'What happened to the occurrence.' }),
+    by: Type.Union([Type.String(), Type.Null()], { description: 'Who changed the occurrence, if that is known.' }),
+    action: Type.Union([Type.Enum(['update', 'retract']), Type.Null()], {
+      description: 'Whether the message was changed in place or removed; null while nothing was attempted.',
+    }),
+    outcome: Type.Enum(['done', 'waiting', 'retrying', 'failed', 'unsupported'], {
+      description: '`unsupported`: the message cannot be changed, for the reason in `detail`. Nothing was attempted.',
+    }),
+    detail: Type.Union([Type.String(), Type.Null()], { description: "The provider's error message." }),
+    duration_ms: Type.Union([Type.Integer(), Type.Null()], { description: 'Duration of the provider call.' }),
+  },
+  { $id: 'DeliveryUpdate' },
+);
+
 export function showDelivery<View extends deliveries.DeliveryView>(row: View) {
   return {
     ...row,
@@ -105,6 +125,21 @@ export const listAttempts = plain(['org', 'identifier', 'delivery'], {
   handle: async ({ deps, organization, occurrence, delivery }) => {
     const attempts = await deliveries.listAttempts(deps, organization.id, occurrence.identifier, delivery.id);
     return attempts.map(({ at, ms, ...rest }) => ({ ...rest, at: at.toISOString(), duration_ms: ms }));
+  },
+});
+
+export const listDeliveryUpdates = plain(['org', 'identifier', 'delivery'], {
+  id: 'listDeliveryUpdates',
+  summary: 'List updates of delivery',
+  description:
+    'How this message was updated or retracted after it was sent, because the occurrence was acknowledged, resolved or ' +
+    'cancelled, oldest first. Only the last 20 attempts are kept.',
+  tag,
+  status: 200,
+  answer: Type.Array(DeliveryUpdate),
+  handle: async ({ deps, organization, occurrence, delivery }) => {
+    const updates = await deliveries.listUpdates(deps, organization.id, occurrence.identifier, delivery.id);
+    return updates.map(({ at, ms, ...rest }) => ({ ...rest, at: at.toISOString(), duration_ms: ms }));
   },
 });
 

@@ -5,6 +5,7 @@ import type { Actor } from '../../core/identity/actor.ts';
 import { priorityOf, type TriggerOptions } from '../../core/trigger.ts';
 import { findOccurrence } from '../../db/history/occurrences.ts';
 import { type AnswerResult, acknowledgeOccurrence, resolveOccurrence } from '../../db/ledger/occurrence-ends.ts';
+import { listUpdatable } from '../../providers/provider.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
 import { countEnded } from './occurrences.ts';
@@ -34,7 +35,13 @@ export async function acknowledge(
   identifier: string,
   by: string = actorName(deps.actor),
 ): Promise<OccurrenceAnswer> {
-  const answered = await acknowledgeOccurrence(deps.pool, organizationId, identifier, by);
+  const answered = await acknowledgeOccurrence(
+    deps.pool,
+    organizationId,
+    identifier,
+    by,
+    listUpdatable(deps.providers),
+  );
   if (answered?.isFirst) {
     deps.acknowledgementTimes.add(answered.ms);
     countEnded(deps, answered.ended);
@@ -51,7 +58,8 @@ export async function resolve(
   by: string = actorName(deps.actor),
 ): Promise<OccurrenceAnswer> {
   const resolvedNotifications = await listNotifyResolved(deps, organizationId, identifier);
-  const answered = await resolveOccurrence(deps.pool, organizationId, identifier, by, resolvedNotifications);
+  const updatable = listUpdatable(deps.providers);
+  const answered = await resolveOccurrence(deps.pool, organizationId, identifier, by, updatable, resolvedNotifications);
   if (answered?.isFirst) {
     countEnded(deps, answered.ended);
     await recordChange(deps, organizationId, identifier, 'resolve', by);

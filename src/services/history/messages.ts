@@ -1,6 +1,7 @@
 /**
  * Shows the message of a delivery. Sent messages are not stored; they are rendered again from their render snapshot.
  */
+import type { Reach } from '../../core/decision/decide.ts';
 import { digestLimits } from '../../core/decision/digest.ts';
 import { AppError } from '../../core/errors.ts';
 import { type Content, compileLayout, compileMessage } from '../../core/render/render.ts';
@@ -15,12 +16,21 @@ import type { StoredMessage } from '../../pipeline/plans.ts';
 import type { RenderContext } from '../../pipeline/render-snapshots.ts';
 import type { Deps } from '../deps.ts';
 
-/** Renders the message of a delivery as it was sent, or as it would be sent now if there was no attempt yet. */
+type RenderDeps = Pick<Deps, 'db' | 'pool' | 'plans' | 'rendering'>;
+
+/** The viewer is not the recipient, so links in the shown message must not work. */
+const noRecipient = { organization_id: 0, user_id: 0, link_generation: 0, reach: 'address' as Reach };
+
+/**
+ * Renders the message of a delivery as it was sent, or as it would be sent now if there was no attempt yet. Its links work for
+ * the recipient, if there is one.
+ */
 export async function viewMessage(
-  deps: Deps,
+  deps: RenderDeps,
   organizationId: number,
   occurrenceId: string,
   deliveryId: number,
+  recipient = noRecipient,
 ): Promise<Content> {
   const { db, pool } = deps;
   const requested = await findDelivery(db, organizationId, occurrenceId, deliveryId);
@@ -40,11 +50,11 @@ export async function viewMessage(
   const layout = snapshot.layout ?? undefined;
   const renderContext = snapshot.renderContext as unknown as RenderContext;
   const { category, channel } = renderContext;
-  const links = category && deps.plans.linksFor(noRecipient, category, channel.type);
+  const links = category && deps.plans.linksFor(recipient, category, channel.type);
   const digestItems = await readDigestItems(deps, organizationId, delivery, renderContext.max_items);
   return deps.rendering.render(organizationId, compileMessage(content, 'checked'), () => ({ content, layout }), {
     ...optionsFor(renderContext, occurrence, person, delivery.address, links, {
-      acknowledge_url: delivery.step > 0 ? deps.plans.acknowledgeUrlFor(noRecipient, occurrenceId, 'address') : '',
+      acknowledge_url: delivery.step > 0 ? deps.plans.acknowledgeUrlFor(recipient, occurrenceId, recipient.reach) : '',
       step: delivery.step,
       digestItems,
     }),
@@ -52,11 +62,8 @@ export async function viewMessage(
   });
 }
 
-/** The viewer is not the recipient, so links in the shown message must not work. */
-const noRecipient = { organization_id: 0, user_id: 0, link_generation: 0 };
-
 async function renderNow(
-  deps: Deps,
+  deps: RenderDeps,
   organizationId: number,
   delivery: DeliveryRenderInput,
   occurrence: OccurrenceFacts,
@@ -78,7 +85,7 @@ async function renderNow(
 }
 
 async function readDigestItems(
-  { pool }: Deps,
+  { pool }: RenderDeps,
   organizationId: number,
   { digest_id }: DeliveryRenderInput,
   max: number = digestLimits.defaultMax,

@@ -5,6 +5,7 @@ import * as lists from '../../db/history/delivery-list.ts';
 import * as rows from '../../db/history/occurrences.ts';
 import * as replays from '../../db/history/replays.ts';
 import { cancelOccurrence, countCancelled } from '../../db/ledger/occurrence-ends.ts';
+import { listUpdatable } from '../../providers/provider.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
 
@@ -36,7 +37,7 @@ const withdrawMs = 1_000;
 /** Cancels everything that is not sent yet. */
 export async function cancel(deps: Deps, organizationId: number, identifier: string): Promise<CancelResult> {
   const before = await countCancelled(deps.pool, organizationId, identifier);
-  const result = await cancelOccurrence(deps.pool, organizationId, identifier);
+  const result = await cancelOccurrence(deps.pool, organizationId, identifier, listUpdatable(deps.providers));
   if (!result) {
     throw new AppError(
       'occurrence.ended',

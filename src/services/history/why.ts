@@ -19,6 +19,7 @@ import type { EventPlan, PlannedNotification } from '../../pipeline/event-plan.t
 import { describeUser, isPicked, sourcesOf } from '../../pipeline/recipients.ts';
 import { markSuppressed } from '../../pipeline/suppressions.ts';
 import type { Deps } from '../deps.ts';
+import { explainUpdates, listMessageUpdates } from './message-updates.ts';
 import { getOccurrence } from './occurrences.ts';
 
 interface Answer {
@@ -213,7 +214,10 @@ async function selectRecipient(
   return exclusions[0] ?? { reason: 'recipient.not_named' };
 }
 
-/** Returns what was reported about these deliveries, and whether their addresses are on the suppression list. */
+/**
+ * Returns what was reported about these deliveries, whether their addresses are on the suppression list, and how the messages
+ * were changed since.
+ */
 async function explainAftermath(
   deps: Deps,
   organizationId: number,
@@ -233,9 +237,11 @@ async function explainAftermath(
   const addresses: { name: string; value: string; suppression?: Suppression }[] = reported;
   if (addresses.length > 0) await markSuppressed(deps, [{ organization_id: organizationId, addresses }]);
   const since = new Map(addresses.map(({ value, suppression }) => [value, suppression?.since]));
-  return ({ id, address }) => {
-    const found = events.get(id);
-    return found ? explainFeedback(found, since.get(address ?? '')) : '';
+  const updatesOf = await listMessageUpdates(deps, organizationId, occurrenceId, deliveries);
+  return delivery => {
+    const found = events.get(delivery.id);
+    const reported = found ? explainFeedback(found, since.get(delivery.address ?? '')) : '';
+    return [reported, explainUpdates(updatesOf(delivery))].filter(Boolean).join(' ');
   };
 }
 

@@ -21,6 +21,7 @@ import { deleteOldAuditAcrossTenants } from '../../db/operations/audit.ts';
 import {
   deleteOldHistory,
   deleteOldInbox,
+  deleteOldMessageUpdates,
   deleteOldRenderSnapshots,
   deleteOldStatisticsAcrossTenants,
   listRetentionsAcrossTenants,
@@ -75,12 +76,13 @@ async function deleteHistoryOfShorterRetention(db: Db, now: number): Promise<voi
 const snapshotMarginMs = 2 * dayMs;
 
 /**
- * Deletes inbox messages and render snapshots. Runs after the history is deleted: every snapshot that the oldest remaining
+ * Deletes inbox messages, updates of messages and render snapshots. Runs after the history is deleted: every snapshot that the oldest remaining
  * occurrence may need is kept, however long that one takes to complete.
  */
 async function deleteUnpartitioned(db: Db, now: number): Promise<void> {
   for (const { id, retention_days, oldest } of await listRetentionsAcrossTenants(db)) {
     await deleteOldInbox(db, id, new Date(now - retention_days * dayMs));
+    await deleteOldMessageUpdates(db, id, now - retention_days * dayMs);
     await deleteOldRenderSnapshots(db, id, new Date((oldest ? timeOfUuid(oldest) : now) - snapshotMarginMs));
   }
 }

@@ -4,6 +4,7 @@
  */
 import { AppError } from '../../core/errors.ts';
 import { lowestUuidAt } from '../../core/ids.ts';
+import { discardUpdatesAcrossTenants } from '../../db/ledger/message-updates.ts';
 import { cancelOccurrence, listUnfinishedAcrossTenants } from '../../db/ledger/occurrence-ends.ts';
 import { releaseStepsAcrossTenants } from '../../db/ledger/steps.ts';
 import { discardWebhookMessagesAcrossTenants } from '../../db/ledger/webhook-queue.ts';
@@ -42,6 +43,7 @@ export async function resumeSending(deps: Deps, { as, discardPending }: ResumeOp
     : { occurrences: 0, messages: 0 };
   // After the cancellations, which queue webhook messages as well.
   if (discardPending) await discardWebhookMessagesAcrossTenants(pool);
+  if (discardPending) await discardUpdatesAcrossTenants(pool);
   // Left empty for the running processes to fill in: this command may reach the database at another address.
   const external = { addresses: [], name: null, filesMadeAt: null };
   await recordInstance(db, await readDatabaseFacts(db), external);
@@ -64,7 +66,7 @@ async function cancelBefore(deps: Deps, before: string, as: ResumeOptions['as'])
   const byOrganization = new Map<number, { occurrences: number; messages: number }>();
   for await (const batch of listUnfinishedAcrossTenants(deps.pool, before, batchSize)) {
     for (const { organization_id, id } of batch) {
-      const stopped = await cancelOccurrence(deps.pool, organization_id, id);
+      const stopped = await cancelOccurrence(deps.pool, organization_id, id, []);
       if (!stopped) continue;
       const sum = byOrganization.get(organization_id) ?? { occurrences: 0, messages: 0 };
       byOrganization.set(organization_id, sum);
