@@ -74,10 +74,12 @@ ${rows.join('\n')}
 
 Email providers send HTML and text. *Formatting* means that bold text, links and lists arrive as such. *Delivery reports* means that Belfry
 understands what the service reports about a message afterwards. A provider that *recognizes duplicates* gets a message again after a lost
-response; for the others, the channel’s \`on_unknown\` decides. No provider sends attachments, or changes a message that it has sent.
+response; for the others, the channel’s \`on_unknown\` decides. A provider that *updates* changes a
+message in place, and one that *retracts* removes it, [when its occurrence is acknowledged, resolved or cancelled](../guides/escalation.md#messages-change).
+No provider sends attachments.
 
-| provider | formatting | buttons | images | delivery reports | recognizes duplicates |
-|---|---|---|---|---|---|
+| provider | formatting | buttons | images | delivery reports | recognizes duplicates | update |
+|---|---|---|---|---|---|---|
 ${Object.values(providers)
   .filter(({ name }) => name !== 'sandbox')
   .map(comparisonRow)
@@ -88,13 +90,14 @@ Providers can only reach the public internet. A server on a private network, or 
 `;
 }
 
-function comparisonRow({ name, title, medium, shows = [], dedupes }: Provider): string {
+function comparisonRow({ name, title, medium, shows = [], dedupes, updates = [] }: Provider): string {
   const cells = [
     medium === 'email' ? 'HTML' : yes(shows.includes('formatting')),
     medium === 'email' ? 'in HTML' : yes(shows.includes('buttons')),
     medium === 'email' ? 'in HTML' : yes(shows.includes('images')),
     yes(Object.hasOwn(feedbackReaders, name)),
     yes(dedupes),
+    updates.map(action => `${action}s`).join(', ') || yes(false),
   ];
   return `| [${title}](${name}.md) | ${cells.join(' | ')} |`;
 }
@@ -116,7 +119,7 @@ ${summary}
 - Channel type: ${medium === 'any' ? 'any' : `\`${medium}\``}
 - Messages are sent ${destinationOf(provider)}.
 - If the response is lost, ${afterLostResponse(provider)}.
-
+${afterEnd(provider)}
 ${notes}
 
 ## Settings
@@ -146,6 +149,12 @@ function afterLostResponse({ dedupes }: Provider): string {
   return dedupes
     ? 'the message is sent again; the receiver recognizes duplicates by their id'
     : 'the channel’s `on_unknown` decides: the message is sent again, or held until someone decides';
+}
+
+function afterEnd({ updates }: Provider): string {
+  if (!updates) return '';
+  const cancelled = updates.includes('retract') ? 'removed when it is cancelled' : 'also when it is cancelled';
+  return `- When its occurrence is acknowledged or resolved, a sent message is [updated](../guides/escalation.md#messages-change); ${cancelled}.\n`;
 }
 
 function settingsTable(provider: Provider): string {

@@ -88,6 +88,19 @@ test('the overview lists occurrences to acknowledge, and an occurrence shows its
   await page.getByRole('button', { name: 'Resolve', exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Resolve' }).click();
   await page.getByText(/^Resolved by/).waitFor();
+  const { body: deliveries } = await ask({ path: `/api/o/demo/occurrence/${occurrence}/deliveries/` });
+  for (const [channel, outcome] of [
+    ['mail', 'Cannot be changed'],
+    ['app', 'Updated'],
+  ]) {
+    const { id } = deliveries.find((one: { channel: string }) => one.channel === channel);
+    await page.goto(`/o/demo/occurrences/${occurrence}?delivery=${id}`);
+    const updates = page.getByRole('table', { name: 'Updates' }).getByRole('row').last();
+    await updates.getByText(/^Resolved by/).waitFor();
+    await updates.getByText(outcome!, { exact: true }).waitFor();
+    expect(await axeViolations(page)).toEqual([]);
+    await takeScreenshots(page, `updates-${channel}`);
+  }
   await page.goto('/o/demo');
   await page.getByRole('heading', { name: 'Needs attention' }).waitFor();
   expect(await waiting.count()).toBe(0);

@@ -3,19 +3,7 @@
  * transaction that ends the occurrence stores one row for it; workers list its deliveries page by page and store a row for
  * each message that its provider can change. A claim moves the due time, so that the rows of a dead worker are claimed by
  * another without any recovery. A row stays as the record of what became of the message.
- *
- * | state                  | event                                            | next state                                |
- * | ---------------------- | ------------------------------------------------ | ----------------------------------------- |
- * | —                      | the occurrence ends                              | the occurrence is `waiting`               |
- * | occurrence `waiting`   | due, claimed; a page of its deliveries is listed | the same, due now, after that page        |
- * | occurrence `waiting`   | the last page is listed, deliveries are open     | the same, from the start, due after a backoff |
- * | occurrence `waiting`   | the last page is listed                          | deleted                                   |
- * | —, `done`, `failed`    | a sent message is listed                         | `waiting`, due now                        |
- * | `waiting`              | due, claimed                                     | the same, claimed, due in 60 s            |
- * | `waiting`              | the provider changed the message                 | `done`                                    |
- * | `waiting`              | it did not, and attempts are left                | the same, due after a backoff             |
- * | `waiting`              | it never will, or the last attempt failed        | `failed`                                  |
- * | `waiting`, claimed     | a later change is listed                         | the same with that change, due when the claim ends |
+ * docs/architecture.md has the state table.
  */
 import type pg from 'pg';
 import { type OccurrenceChange, type UpdateAction, updateLimits } from '../../core/message-updates.ts';

@@ -19,6 +19,7 @@ import { to, useOrg } from '../../paths.ts';
 import { useRetry } from '../../replay/use-retry.tsx';
 import { texts } from '../../texts/occurrences.ts';
 import { Feedback } from './feedback.tsx';
+import { Updates } from './updates.tsx';
 
 export function DeliveryDrawer({ identifier, rows }: { identifier: string; rows: Delivery[] }) {
   const org = useOrg();
@@ -181,6 +182,7 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
         </Stack>
       )}
       <Feedback {...path} status={status} enabled={delivery.attempts > 0} />
+      <Updates {...path} enabled={status === 'sent'} />
       <Stack gap="xs">
         <Title order={3}>{texts.message}</Title>
         {message.data && <MessageView message={message.data} />}
