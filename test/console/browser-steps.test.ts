@@ -90,7 +90,7 @@ test('the overview lists occurrences to acknowledge, and an occurrence shows its
   await page.getByText(/^Resolved by/).waitFor();
   const { body: deliveries } = await ask({ path: `/api/o/demo/occurrence/${occurrence}/deliveries/` });
   for (const [channel, outcome] of [
-    ['mail', 'Cannot be changed'],
+    ['mail', 'Unchanged'],
     ['app', 'Updated'],
   ]) {
     const { id } = deliveries.find((one: { channel: string }) => one.channel === channel);
