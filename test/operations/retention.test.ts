@@ -290,6 +290,32 @@ describe('maintenance', () => {
     ]);
   });
 
+  test('deletes the updates of messages past the retention of their organization', async () => {
+    for (const [slug, days] of [
+      ['brief', 7],
+      ['long', 90],
+    ] as const) {
+      const id = await organization(slug, days);
+      for (const age of [8, 6]) {
+        await runSql(
+          runtime.url,
+          `insert into message_updates (organization_id, occurrence_id, delivery_id, change, changed_at, status)
+           select ${id}, '${uuidv7(now - age * day)}', n, 'resolved', now(), 'done' from generate_series(1, 10) n`,
+        );
+      }
+    }
+    await runMaintenance(runtime.deps, now);
+    const left = await runSql(
+      runtime.url,
+      `select slug, count(*)::int from message_updates join organizations o on o.id = organization_id
+       group by 1 order by 1`,
+    );
+    expect(left).toEqual([
+      { slug: 'brief', count: 10 },
+      { slug: 'long', count: 20 },
+    ]);
+  });
+
   test('can run in several processes at once', async () => {
     await organization('acme', 30);
     await createPartitions(runtime.deps.db, at(2026, 1, 5));
