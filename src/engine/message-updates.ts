@@ -31,6 +31,7 @@ import type { Limits } from './limits.ts';
 import type { Log } from './log.ts';
 import type { Meters } from './meters.ts';
 import type { Senders } from './senders.ts';
+import { toStorableText } from './settlements.ts';
 
 /** How often to look for waiting updates that no announcement was received for. */
 const pollEveryMs = 60_000;
@@ -40,9 +41,9 @@ const maxInFlight = 100;
 const maxPerTurn = 25;
 /** Deliveries that are listed in one transaction. */
 const pageSize = 1_000;
-/** How long an update waits while its channel is paused, or cannot be opened. */
-const heldMs = 60_000;
-const busyMs = 10_000;
+/** How long an update waits while its channel is paused or cannot be opened, and while the machine or provider is overloaded. */
+const heldMs = 5 * 60_000;
+const busyMs = 30_000;
 
 interface UpdateTools extends Pick<Deps, 'db' | 'pool' | 'plans' | 'rendering' | 'providers'> {
   /** The connections of the queue, with index scans only. */
@@ -163,7 +164,7 @@ export class MessageUpdater {
   }
 
   async #process(organizationId: number, update: ClaimedUpdate): Promise<void> {
-    const { queue, log, meters } = this.#tools;
+    const { queue, meters } = this.#tools;
     const { occurrence_id, delivery_id, claims, change, changed_by: by, attempts } = update;
     if (delivery_id === 0) {
       await listMessagesToUpdate(queue, organizationId, occurrence_id, { updatable: this.#updatable, pageSize });
@@ -183,11 +184,6 @@ export class MessageUpdater {
     const seconds = outcome.ok || !outcome.retry ? undefined : updateRetrySeconds(attempts, Math.random(), minSeconds);
     const status = outcome.ok ? 'done' : seconds === undefined ? 'failed' : 'waiting';
     meters.messageUpdated(outcome.ok ? 'done' : status === 'failed' ? 'failed' : 'retried');
-    if (!outcome.ok && status === 'failed')
-      log.warn(
-        { occurrence: occurrence_id, delivery: delivery_id, reason: outcome.reason },
-        'a message was not updated',
-      );
     await this.#outcomes.add({
       ...key,
       status,
@@ -198,14 +194,14 @@ export class MessageUpdater {
         by,
         action,
         outcome: status === 'waiting' ? 'retrying' : status,
-        detail: outcome.ok ? null : outcome.reason,
+        detail: outcome.ok ? null : toStorableText(outcome.reason),
         ms: Math.max(0, now - beganAt),
       },
     });
   }
 
   async #change(organizationId: number, update: ClaimedUpdate): Promise<Attempt> {
-    const { plans, limits } = this.#tools;
+    const { plans, limits, senders } = this.#tools;
     const { change, delivery_id, provider, provider_index, priority } = update;
     const channels = await plans.listChannels(organizationId);
     const channel = channels.find(({ id }) => id === update.channel_id);
@@ -215,6 +211,9 @@ export class MessageUpdater {
     const index = names[provider_index] === provider ? provider_index : names.indexOf(provider ?? '');
     const action = updateActionFor(change, channel.providers[index]?.provider.updates);
     if (!action) return refuse(change, `the channel no longer uses ${provider}`);
+    const openUntil = senders.circuitOpenUntil(channel, index, Date.now());
+    // Spread, so that the updates of a large fan-out are not all claimed again at once.
+    if (openUntil > 0) return { until: openUntil + Math.random() * busyMs };
     if (channel.ratePerSecond === null && channel.concurrency === null)
       return this.#call(organizationId, update, channel, index, action);
     // Another id than that of the delivery, which the engine may be sending again.

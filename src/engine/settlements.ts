@@ -160,6 +160,6 @@ function toUnknown(change: Partial<Settlement>): Pick<Settlement, 'status'> & Pa
 }
 
 /** Cleans text from a provider: a character that PostgreSQL cannot store would fail the whole batch of outcomes. */
-function toStorableText(text: string | null | undefined): string | null {
+export function toStorableText(text: string | null | undefined): string | null {
   return text?.replaceAll('\0', '').toWellFormed().slice(0, maxTextLength) ?? null;
 }

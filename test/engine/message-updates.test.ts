@@ -190,10 +190,13 @@ test('an update that is limited is tried again after the time that the provider 
 
 test('an update that the provider refuses is on record as failed', async () => {
   const [tenant, id] = await alertedTenant(['slack']);
-  peer.reply = json(200, { ok: false, error: 'cant_update_message' });
+  // The reason is cut in the middle of a character.
+  peer.reply = json(200, { ok: false, error: `${'x'.repeat(293)}😀😀` });
   await act(tenant, id, 'acknowledge');
   await updated(tenant, id, 'slack', 'acknowledged: update failed');
-  expect(await updatesOf(tenant, id, 'slack')).toMatchObject([{ detail: '200: cant_update_message' }]);
+  expect(await updatesOf(tenant, id, 'slack')).toMatchObject([
+    { detail: expect.stringMatching(/^200: x{293}\ufffd…$/) },
+  ]);
   expect(calls('chat.update')).toHaveLength(1);
 });
 
@@ -237,4 +240,29 @@ test('the update that a dead worker had claimed is made by another', async () =>
   await hurryUpdates(tenant);
   await updated(tenant, id, 'slack', 'acknowledged: update done');
   expect(calls('chat.update')).toHaveLength(1);
+});
+
+test('more messages than a worker updates at once are all updated, and those of another organization too', async () => {
+  const users = Array.from({ length: 300 }, (_, i) => `user-${i}@x.test`);
+  const tenants = await Promise.all(
+    [users, users.slice(0, 3)].map(some =>
+      world.tenant({ users: some, channels: [inbox], notifications: [{ channels: ['app'] }] }),
+    ),
+  );
+  const counts = await Promise.all(
+    tenants.map(async tenant => {
+      const id = await tenant.trigger();
+      await tenant.outcomes(id);
+      await act(tenant, id, 'resolve');
+      return eventually(async () => {
+        const rows = await tenant.sql<{ status: string; count: number }>(
+          'select status, count(*)::int from message_updates where organization_id = $1 group by 1',
+          tenant.id,
+        );
+        expect(rows.map(({ status }) => status)).toEqual(['done']);
+        return rows[0]!.count;
+      }, 30_000);
+    }),
+  );
+  expect(counts).toEqual([300, 3]);
 });
