@@ -1,5 +1,5 @@
 /**
- * The entry point of the engine's thread: opens its own connections, runs the worker and the webhook dispatcher, and
+ * The entry point of the engine's thread: opens its own connections, runs the worker, the webhook dispatcher and the message updater, and
  * stops on request.
  */
 

@@ -8,7 +8,8 @@ export const texts = {
   occurrences: 'Occurrences',
   occurrence: 'Occurrence',
   cancelQuestion: 'Cancel this occurrence?',
-  cancelHint: 'Pending messages will not be sent. Sent messages can’t be recalled.',
+  cancelHint:
+    'Pending messages will not be sent. Sent messages are removed where the provider can do that; others, such as emails, can’t be recalled.',
   cancelOccurrence: 'Cancel occurrence',
   deletedEvent: 'Deleted event',
   copyIdentifier: 'Copy ID',

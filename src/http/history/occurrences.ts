@@ -146,7 +146,8 @@ export const acknowledgeOccurrence = plain(['org', 'identifier'], {
   id: 'acknowledgeOccurrence',
   summary: 'Acknowledge occurrence',
   description:
-    'Ends all later steps and cancels their pending deliveries. Final: repeating it changes nothing and returns the same.',
+    'Ends all later steps and cancels their pending deliveries. Messages that were sent are updated where the provider can. ' +
+    'Final: repeating it changes nothing and returns the same.',
   tag,
   status: 200,
   answer: Answers,
@@ -172,7 +173,8 @@ export const cancelOccurrence = plain(['org', 'identifier'], {
   summary: 'Cancel occurrence',
   description:
     'Cancels everything that is not sent yet, also what waits for its provider. Only messages that a provider is accepting at ' +
-    'this moment may still arrive: `sending` says how many they are at most.',
+    'this moment may still arrive: `sending` says how many they are at most. Messages that were sent are retracted where the ' +
+    'provider can.',
   tag,
   status: 200,
   answer: Type.Object({
