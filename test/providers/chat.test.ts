@@ -156,7 +156,7 @@ describe('a Discord bot', () => {
     const { channel_id: _, ...settings } = discordBot.settings(peer.url);
     const sender = wire.open({ ...discordBot, settings: () => settings });
     const outgoing = { ...wire.toOutgoing(discordBot), address: '80351110224678912' };
-    for (const _ of [1, 2]) expect(await sender.send(outgoing)).toEqual({ ok: true, id: '1234567890' });
+    for (const _ of [1, 2]) expect(await sender.send(outgoing)).toEqual({ ok: true, id: '99:1234567890' });
     const paths = peer.seen.map(({ path }) => path);
     expect(paths).toEqual(['/users/@me/channels', '/channels/99/messages', '/channels/99/messages']);
     expect(bodyOf(peer.seen[0]!)).toEqual({ recipient_id: '80351110224678912' });

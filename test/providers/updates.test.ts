@@ -53,6 +53,10 @@ const updated: Record<string, [request: string, body: unknown]> = {
     'PATCH /api/v10/webhooks/223704706495545344/hush-hush_hush-hush/messages/1234567890',
     { content: markdown, allowed_mentions: { parse: [] }, components: [] },
   ],
+  'discord-bot': [
+    'PATCH /channels/41771983423143937/messages/1234567890',
+    { content: markdown, allowed_mentions: { parse: [] }, components: [] },
+  ],
   mattermost: ['PUT /api/v4/posts/post7/patch', { message: markdown, props: {} }],
   rocketchat: ['POST /api/v1/chat.update', { roomId: 'room7', msgId: 'jC9chsFddTvsbFQG7', text: markdown }],
   matrix: [
@@ -84,6 +88,7 @@ const retracted: Record<string, [request: string, body: unknown]> = {
   slack: ['POST /api/chat.delete', slackId],
   'telegram-bot': ['POST /bot123456:hush-hush_hush-hush-hush/deleteMessage', { chat_id: '987654321', message_id: 42 }],
   'discord-webhook': ['DELETE /api/v10/webhooks/223704706495545344/hush-hush_hush-hush/messages/1234567890', ''],
+  'discord-bot': ['DELETE /channels/41771983423143937/messages/1234567890', ''],
   mattermost: ['DELETE /api/v4/posts/post7', ''],
   rocketchat: ['POST /api/v1/chat.delete', { roomId: 'room7', msgId: 'jC9chsFddTvsbFQG7' }],
   matrix: [`PUT ${room}/redact/%24YUwRidLecu%3Aacme.test/${id}.acknowledged`, {}],
@@ -132,6 +137,7 @@ it.each([
   ['slack', json(200, { ok: false, error: 'message_not_found' })],
   ['telegram-bot', json(400, { ok: false, description: 'Bad Request: message to delete not found' })],
   ['discord-webhook', json(404, { message: 'Unknown Message', code: 10008 })],
+  ['discord-bot', json(404, { message: 'Unknown Message', code: 10008 })],
   ['mattermost', json(404, { id: 'app.post.get.app_error', message: 'gone' })],
   ['webex', json(404, { message: 'gone' })],
 ])('%s treats a message that is already gone as retracted', async (name, reply) => {

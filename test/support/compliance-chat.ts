@@ -118,7 +118,7 @@ export const chatCases = {
     secrets: ['hush-hush_hush-hush'],
     answers: {
       accepted: json(200, { id: '1234567890', type: 0, content: 'Hello' }),
-      id: '1234567890',
+      id: '41771983423143937:1234567890',
       refused: words => json(400, { message: words, code: 50006 }),
       throttled: json(429, { message: 'You are being rate limited.', retry_after: 6.457, global: false }),
     },

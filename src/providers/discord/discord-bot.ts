@@ -1,11 +1,22 @@
 /** https://discord.com/developers/docs/resources/message#create-message, as a bot. */
 import { Type } from 'typebox';
+import type { Content } from '../../core/render/render.ts';
 import { toMarkdown, truncate } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
-import { type HttpSend, pick, readRetryAfter, sendHttp, toReason } from '../http-outcome.ts';
+import {
+  type Failure,
+  type HttpSend,
+  idInRoom,
+  type ProviderAnswer,
+  pick,
+  readRetryAfter,
+  sendHttp,
+  splitIdInRoom,
+  toReason,
+} from '../http-outcome.ts';
 import { anyoneMayAct, shownButtons } from '../interactions.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender, type Outcome } from '../sending.ts';
+import { httpSender, type Outcome, type Outgoing, type SentMessage } from '../sending.ts';
 import { discordInteractions, toComponents } from './interactions.ts';
 
 const defaultEndpoint = 'https://discord.com/api/v10';
@@ -40,6 +51,9 @@ const maxLength = 2000;
 /** Unknown user (10013), and a user who cannot be messaged: a closed account, or no server in common (50007). */
 const goneCodes = new Set(['10013', '50007']);
 
+/** The message was deleted. */
+const unknownMessage = '10008';
+
 const invalidForm = 'Invalid Form Body';
 
 /** Direct channels never change, but few are needed again soon. */
@@ -53,27 +67,33 @@ export const discordBot: Provider<typeof Settings> = {
   settings: Settings,
   shows: ['formatting', 'buttons'],
   dedupes: false,
+  updates: ['update', 'retract'],
   reach: ({ channel_id }) => (channel_id ? 'room' : 'address'),
   accepts: (address, { channel_id }) => channel_id !== undefined || new RegExp(snowflake).test(address),
   interactions: ({ public_key, anyone_may_act = false }) => discordInteractions(public_key, anyone_may_act),
   open({ token, channel_id, public_key, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const directChannels = new Map<string, string>();
-    const call = (path: string, body: object, more: Partial<HttpSend> = {}): Promise<Outcome> =>
+    const call = (path: string, body: object | undefined, more: Partial<HttpSend> = {}): Promise<Outcome> =>
       sendHttp(outbound, {
         url: join(endpoint, path),
         headers: { authorization: `Bot ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify(body),
+        ...(body && { body: JSON.stringify(body) }),
         timeoutMs: timeout_ms,
         secrets: [token],
         id: ({ json }) => pick(json, 'id'),
         errorText: ({ json }) => pick(json, 'message'),
-        classify: ({ status, json }) => {
-          const wait = status === 429 ? readRetryAfter(pick(json, 'retry_after')) : undefined;
-          if (wait !== undefined) return { retry: true, retryAfterSeconds: wait };
-          return goneCodes.has(pick(json, 'code') ?? '') ? { retry: false, gone: true } : undefined;
-        },
+        classify,
         ...more,
       });
+    // Values must not be able to mention everyone.
+    const toBody = (content: Content) => ({
+      content: truncate(toMarkdown(content), maxLength),
+      allowed_mentions: { parse: [] },
+    });
+    const pathOf = ({ messageId }: SentMessage) => {
+      const [room, id] = splitIdInRoom(messageId, channel_id ?? '');
+      return `/channels/${encodeURIComponent(room)}/messages/${encodeURIComponent(id)}`;
+    };
 
     /** Returns the id of the direct channel with a user. Creating one again returns the same. */
     const openDirect = async (user: string): Promise<Outcome> => {
@@ -91,17 +111,30 @@ export const discordBot: Provider<typeof Settings> = {
       return opened;
     };
 
-    return httpSender(async ({ address, content, buttons }) => {
+    const send = async ({ address, content, buttons }: Outgoing) => {
       const room: Outcome = channel_id ? { ok: true, id: channel_id } : await openDirect(address);
       if (!room.ok) return room;
-      // Values must not be able to mention everyone.
-      const message = { content: truncate(toMarkdown(content), maxLength), allowed_mentions: { parse: [] } };
       const components = toComponents(shownButtons(buttons, { callbacks: public_key !== undefined, maxLabel: 80 }));
-      const path = `/channels/${room.id}/messages`;
-      const outcome = await call(path, { ...message, ...components });
+      const post = (body: object) =>
+        call(`/channels/${room.id}/messages`, body, { id: ({ json }) => idInRoom(room.id, pick(json, 'id')) });
+      const outcome = await post({ ...toBody(content), ...components });
       const isRefused = !outcome.ok && outcome.reason.includes(invalidForm);
       // A message is worth more than its buttons, one of which may have a link that Discord does not accept.
-      return isRefused && components.components ? call(path, message) : outcome;
+      return isRefused && components.components ? post(toBody(content)) : outcome;
+    };
+    return httpSender(send, {
+      update: sent => call(pathOf(sent), { ...toBody(sent.content), components: [] }, { method: 'PATCH' }),
+      retract: sent =>
+        call(pathOf(sent), undefined, {
+          method: 'DELETE',
+          classify: answer => (pick(answer.json, 'code') === unknownMessage ? { ok: true } : classify(answer)),
+        }),
     });
   },
 };
+
+function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {
+  const wait = status === 429 ? readRetryAfter(pick(json, 'retry_after')) : undefined;
+  if (wait !== undefined) return { retry: true, retryAfterSeconds: wait };
+  return goneCodes.has(pick(json, 'code') ?? '') ? { retry: false, gone: true } : undefined;
+}
