@@ -26,6 +26,7 @@ afterAll(async () => {
 });
 beforeEach(() => {
   chats.messages.length = 0;
+  chats.changed.length = 0;
   chats.slackNotes.length = 0;
 });
 
@@ -128,6 +129,14 @@ test('an escalation to Slack, Telegram and voice ends with a button, and forged 
   await makeStepsDue(tenant);
   expect((await stepsOf(tenant, id))[1]).toMatchObject({ number: 2, status: 'ended', reason: 'acknowledged' });
   expect(chats.messages).toHaveLength(3);
+  const note = expect.stringMatching(/\n\nAcknowledged by ann@x\.test in Slack, /);
+  const changed = [
+    { service: 'slack', text: note },
+    { service: 'telegram', text: note },
+  ];
+  await eventually(async () =>
+    expect(chats.changed.toSorted((a, b) => a.service.localeCompare(b.service))).toEqual(changed),
+  );
   const { body: audit } = await tenant.ask({ path: `/api/o/${tenant.slug}/audit/?noun=occurrence` });
   expect(audit).toMatchObject([{ action: 'acknowledge', after: { by: 'ann@x.test in Slack' } }]);
 

@@ -23,6 +23,8 @@ export interface ShownMessage {
 export interface ChatServices {
   peer: HttpPeer;
   messages: ShownMessage[];
+  /** Messages that were changed in place: the service and the new text. */
+  changed: { service: string; text: string }[];
   /** Texts that were shown to one person in Slack, by the API of answers. */
   slackNotes: string[];
   /** Emails of Slack members, by id. */
@@ -89,6 +91,7 @@ export function chatChannels(url: string) {
 
 export async function openChatServices(): Promise<ChatServices> {
   const messages: ShownMessage[] = [];
+  const changed: ChatServices['changed'] = [];
   const slackNotes: string[] = [];
   const slackEmails: Record<string, string> = {};
   let count = 0;
@@ -103,6 +106,14 @@ export async function openChatServices(): Promise<ChatServices> {
     };
     const [path = ''] = seen.path.split('?');
     const body = bodyOf(seen);
+    const change = (service: string, text: string): Reply => {
+      changed.push({ service, text });
+      return { body: JSON.stringify({ ok: true }) };
+    };
+    if (path === '/slack/chat.update') return change('slack', body.text);
+    if (path.endsWith('/editMessageText')) return change('telegram', body.text);
+    if (seen.method === 'PATCH') return change('discord', body.content);
+    if (path.endsWith('/patch')) return change('mattermost', body.message);
     if (path === '/slack/chat.postMessage') return add(readSlack(body), { ok: true, ts: String(count) });
     if (path === '/slack/answer') {
       slackNotes.push(body.text);
@@ -129,7 +140,7 @@ export async function openChatServices(): Promise<ChatServices> {
       body: JSON.stringify({ sid: `S${count}` }),
     };
   });
-  return { peer, messages, slackNotes, slackEmails, close: () => peer.close() };
+  return { peer, messages, changed, slackNotes, slackEmails, close: () => peer.close() };
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies are checked where they are read
