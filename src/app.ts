@@ -1,8 +1,5 @@
 /** Wires config, database, services and HTTP together; starts and stops the service. */
 
-import { once } from 'node:events';
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import { type Config, isLoopback, linkUrlOf } from './config.ts';
@@ -14,13 +11,14 @@ import { inboxChannel } from './db/audience/inbox.ts';
 import { Listener } from './db/connection/listen.ts';
 import { migrate } from './db/connection/migrate.ts';
 import { type Database, isUnavailable, openDatabase } from './db/connection/pool.ts';
+import { writtenChannel } from './db/connection/replicas.ts';
 import { storeAndHandOverAcrossTenants, storeOccurrencesAcrossTenants } from './db/ledger/accept.ts';
 import { storeKeyedAcrossTenants } from './db/ledger/dedup.ts';
 import { type EmbeddedDatabase, openEmbedded } from './embedded/embedded.ts';
 import { Supervisor } from './engine/supervisor.ts';
 import { listenForMails, type MailListener } from './http/history/feedback-mails.ts';
 import { explainListen } from './http/server/listen-error.ts';
-import { createMetrics, createMetricsServer } from './http/server/metrics.ts';
+import { createMetrics, createMetricsServer, listenForMetrics } from './http/server/metrics.ts';
 import { createServer } from './http/server/server.ts';
 import { Background } from './lib/background.ts';
 import { createCipher } from './lib/cipher.ts';
@@ -52,6 +50,7 @@ import { WorkerRounds } from './services/operations/backlog.ts';
 import { InstanceGuard } from './services/operations/instance.ts';
 import { runMaintenance } from './services/operations/maintenance.ts';
 import { OutboxDrains } from './services/operations/outbox-drains.ts';
+import { openReplicaReads } from './services/operations/replica-reads.ts';
 import { countCrash } from './services/operations/workers.ts';
 import { version } from './version.ts';
 
@@ -75,6 +74,7 @@ export interface Service {
   /** Port of the listener for bounce mails, if there is one. */
   mailPort: number | undefined;
   runtime: Runtime;
+  replicaReads: Deps['replicaReads'];
   /** Stops accepting requests, finishes those in flight and closes the database. */
   stop(): Promise<void>;
 }
@@ -170,6 +170,7 @@ export async function openRuntime(
       endedByOutcome: new Map(),
       feedbackCounts: new Map(),
       traces: undefined,
+      replicaReads: undefined,
       actor: commandLine,
     };
     const { instance: name, databaseUrl } = config;
@@ -205,8 +206,9 @@ export async function startService(
       ),
     }),
     traces: await openTraces(config.traces, log),
+    replicaReads: openReplicaReads(config, database, log, () => listener),
   };
-  const { tenantCache, traces } = deps;
+  const { tenantCache, traces, replicaReads } = deps;
   const instance = new InstanceGuard(deps.db, surroundings, log);
   const rounds =
     config.role === 'api'
@@ -245,14 +247,19 @@ export async function startService(
   const listener = new Listener({
     url,
     name: 'belfry listener',
-    channels: config.role === 'worker' ? ['belfry_changed'] : ['belfry_changed', inboxChannel],
+    channels:
+      config.role === 'worker'
+        ? ['belfry_changed']
+        : ['belfry_changed', inboxChannel, ...(replicaReads ? [writtenChannel] : [])],
     onNotify: (channel, payload) => {
       if (channel === inboxChannel) deps.inboxStreams.announced(payload);
+      else if (channel === writtenChannel) replicaReads?.handleAnnouncement(payload);
       else tenantCache.handleAnnouncement(payload);
     },
     onReady: () => {
       tenantCache.markConnected();
       deps.inboxStreams.connected();
+      replicaReads?.handleConnected();
     },
     onLost: error => {
       tenantCache.markDisconnected();
@@ -322,6 +329,7 @@ export async function startService(
     await Promise.all([deps.occurrences.drain(), deps.keyedOccurrences.drain()]);
     await Promise.all([engineStopped, traces?.close()]);
     await runSafely(log, 'storing the last use of keys and sessions', saveLastUse);
+    await replicaReads?.replicas.stop();
     await listener.close();
     await runtime.close();
   };
@@ -329,10 +337,11 @@ export async function startService(
     await instance.check();
     instance.start();
     await listener.start();
+    await replicaReads?.replicas.start();
     await engineStarted;
     outboxes?.start();
     mailboxes?.start();
-    const metricsAddress = metricsServer && (await listenForMetrics(metricsServer, config, log));
+    const metricsAddress = metricsServer && (await listenForMetrics(metricsServer, config.metrics, log));
     if (!metricsServer && !token && !isLoopback(config.host)) {
       log.warn(
         '/metrics is readable by everyone who can reach this address: set METRICS_TOKEN, or METRICS_PORT to move it to its own port',
@@ -344,7 +353,7 @@ export async function startService(
       port: config.port,
       listenTextResolver: where => `Belfry ${version} (role ${config.role}) listens on ${where}`,
     });
-    return { address, metricsAddress, mailPort: mails?.port, runtime, stop };
+    return { address, metricsAddress, mailPort: mails?.port, runtime, replicaReads, stop };
   } catch (error) {
     await stop();
     throw explainListen(error, 'PORT', config);
@@ -356,19 +365,6 @@ async function openMailListener(deps: Deps, log: FastifyBaseLogger, { smtpIn, ro
   return listenForMails(deps, log, smtpIn).catch(error => {
     throw explainListen(error, 'BELFRY_SMTP_IN', smtpIn);
   });
-}
-
-async function listenForMetrics(server: Server, { metrics }: Config, log: FastifyBaseLogger): Promise<string> {
-  const { host, port = 0 } = metrics;
-  try {
-    await once(server.listen({ host, port }), 'listening');
-  } catch (error) {
-    throw explainListen(error, 'METRICS_PORT', { host, port });
-  }
-  const { address, port: chosen, family } = server.address() as AddressInfo;
-  const where = `http://${family === 'IPv6' ? `[${address}]` : address}:${chosen}/metrics`;
-  log.info(`metrics are served at ${where}`);
-  return where;
 }
 
 /** Retries until the timeout: a server and its database are often started together. */

@@ -5,7 +5,7 @@
 
 import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
-import { checkDatabaseUrl } from './core/database-url.ts';
+import { checkDatabaseUrl, checkReplicaUrl } from './core/database-url.ts';
 import { AppError, type FieldErrors } from './core/errors.ts';
 import { type MailSettings, readMailUrl } from './core/mail-url.ts';
 import { type OutboxSource, readOutboxSources } from './core/outbox.ts';
@@ -26,6 +26,8 @@ export interface Config {
   readonly databaseUrl: string | undefined;
   /** The same database without the pooler of `databaseUrl`. Undefined: `databaseUrl` has no pooler. */
   readonly directDatabaseUrl: string | undefined;
+  /** Standbys of the database, for reads that may be a few seconds old. */
+  readonly replicaUrl: string | undefined;
   readonly dataDir: string;
   /** The operator's name for this installation, which protects against using the database of another one. */
   readonly instance: string | undefined;
@@ -70,6 +72,7 @@ export const settings = {
   CORS_ORIGINS: '',
   DATABASE_URL: '',
   BELFRY_DIRECT_DATABASE_URL: '',
+  BELFRY_REPLICA_URL: '',
   BELFRY_DATA_DIR: './data',
   BELFRY_INSTANCE: '',
   BELFRY_SECRET_KEY: '',
@@ -138,9 +141,9 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     }
     return value.replace(/\/+$/, '');
   };
-  const readDatabaseUrl = (name: Name): string | undefined => {
+  const readDatabaseUrl = (name: Name, check = checkDatabaseUrl): string | undefined => {
     const value = read(name);
-    const problem = value && checkDatabaseUrl(value);
+    const problem = value && check(value);
     if (problem) report(name, problem);
     return value.replace(/\/+$/, '') || undefined;
   };
@@ -186,6 +189,8 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
       'has no effect without DATABASE_URL: set DATABASE_URL to the address of the pooler',
     );
   }
+  const replicaUrl = readDatabaseUrl('BELFRY_REPLICA_URL', checkReplicaUrl);
+  if (replicaUrl && !databaseUrl) report('BELFRY_REPLICA_URL', 'has no effect without DATABASE_URL: set both');
   const instance = read('BELFRY_INSTANCE') || undefined;
   if (instance && instance.length > maxInstanceLength) {
     report('BELFRY_INSTANCE', `must have at most ${maxInstanceLength} characters`);
@@ -264,6 +269,7 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     baseUrl,
     databaseUrl,
     directDatabaseUrl,
+    replicaUrl,
     dataDir: read('BELFRY_DATA_DIR'),
     instance,
     secretKey,

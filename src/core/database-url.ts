@@ -23,6 +23,13 @@ export function addressesOf(databaseUrl: string): string[] {
   });
 }
 
+/** Returns what is wrong with a URL of replicas, as the end of a sentence about its setting, or undefined. */
+export function checkReplicaUrl(databaseUrl: string): string | undefined {
+  const [option] = /\b(target_session_attrs|load_balance_hosts)\b/.exec(databaseUrl) ?? [];
+  if (!option) return checkDatabaseUrl(databaseUrl);
+  return `has ${option}, but every server in it is used: leave it out`;
+}
+
 /** Returns what is wrong with a URL, as the end of a sentence about its setting, or undefined. */
 export function checkDatabaseUrl(databaseUrl: string): string | undefined {
   const urls = serverUrls(databaseUrl).map(each => URL.parse(each));

@@ -24,6 +24,7 @@ import type { OccurrenceStore } from './history/occurrence-store.ts';
 import type { KeyUse } from './identity/key-use.ts';
 import type { Mailer } from './identity/mail.ts';
 import type { SignIn } from './identity/sign-in-state.ts';
+import type { ReplicaReads } from './operations/replica-reads.ts';
 
 export interface Deps {
   db: Db;
@@ -62,6 +63,8 @@ export interface Deps {
   traces: Traces | undefined;
   /** Who makes the changes, for the audit log: the caller of a request, else the command line. */
   actor: Actor;
+  /** Undefined without replicas. */
+  replicaReads: ReplicaReads | undefined;
   /** For the few statements that do not go through Kysely. */
   pool: pg.Pool;
 }

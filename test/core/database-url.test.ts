@@ -1,6 +1,12 @@
 /** URLs that name several servers. */
 import { expect, test } from 'vitest';
-import { addressesOf, checkDatabaseUrl, mustFindPrimary, serverUrls } from '../../src/core/database-url.ts';
+import {
+  addressesOf,
+  checkDatabaseUrl,
+  checkReplicaUrl,
+  mustFindPrimary,
+  serverUrls,
+} from '../../src/core/database-url.ts';
 
 const both = 'postgres://belfry:p@ss@db-1:5433,[::1]/belfry?sslmode=require';
 
@@ -32,6 +38,12 @@ test.each([
   ['postgres://a,b/belfry?load_balance_hosts=random', /leave it out/],
   ['postgres:///belfry?host=a,b', /name them before the database/],
 ])('%s is refused with what to do', (url, problem) => expect(checkDatabaseUrl(url)).toMatch(problem));
+
+test('URLs of replicas name the servers and nothing that chooses among them', () => {
+  expect(checkReplicaUrl(both)).toBeUndefined();
+  expect(checkReplicaUrl('mysql://db/belfry')).toMatch(/starts with postgres:/);
+  expect(checkReplicaUrl('postgres://a,b/belfry?target_session_attrs=prefer-standby')).toMatch(/leave it out/);
+});
 
 test('URLs that PostgreSQL documents for a failover are accepted', () => {
   const urls = [both, 'postgresql://a,b/belfry?target_session_attrs=read-write', 'postgres:///belfry?host=/run/pg'];

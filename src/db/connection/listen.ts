@@ -4,6 +4,7 @@
  */
 
 import pg from 'pg';
+import { sqlState } from './pool.ts';
 import { PrimaryClient, requireWritable } from './primary.ts';
 
 interface ListenOptions {
@@ -60,6 +61,18 @@ export class Listener {
     const client = this.#client;
     await client?.query('').catch(error => this.#handleLoss(client, error));
     return client !== undefined && this.#client === client;
+  }
+
+  /** Runs a statement without waiting for a connection of a pool. */
+  async query<Row>(text: string): Promise<Row[]> {
+    const client = this.#client;
+    if (!client) throw new Error('not connected');
+    try {
+      return (await client.query(text)).rows;
+    } catch (error) {
+      if (sqlState(error) === undefined) this.#handleLoss(client, error as Error);
+      throw error;
+    }
   }
 
   async close(): Promise<void> {

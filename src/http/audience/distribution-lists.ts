@@ -105,6 +105,7 @@ export const countMembers = plain(['org', 'prj', 'pk'], {
 
 export const searchMembers = ordered(['org', 'prj', 'pk'], {
   id: 'searchMembers',
+  readsReplica: true,
   summary: 'List members with their names',
   tag,
   query: Search,
@@ -174,6 +175,7 @@ export const addRecipients = plain(['org', 'prj', 'pk'], {
 
 export const listMembers = list(['org', 'prj', 'pk'], {
   id: 'listMembers',
+  readsReplica: true,
   summary: 'List members',
   tag,
   item: Member,

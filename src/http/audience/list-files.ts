@@ -62,6 +62,7 @@ export const importMembers = plain(['org', 'prj', 'pk'], {
 
 export const exportMembers = plain(['org', 'prj', 'pk'], {
   id: 'exportMembers',
+  readsReplica: true,
   summary: 'Export members',
   description:
     'Returns a CSV file that can be imported again. A cell that a spreadsheet would run as a formula is prefixed with a ' +

@@ -56,6 +56,7 @@ function present({ since, expires_at, ...entry }: suppressions.SuppressionRow) {
 
 export const listSuppressions = list(['org'], {
   id: 'listSuppressions',
+  readsReplica: true,
   summary: 'List suppressions',
   description: 'Returns the addresses and domains to which nothing is sent, newest first.',
   tag,
@@ -146,6 +147,7 @@ export const importSuppressions = plain(['org'], {
 
 export const exportSuppressions = plain(['org'], {
   id: 'exportSuppressions',
+  readsReplica: true,
   summary: 'Export suppressions',
   description:
     'Returns a CSV file that can be imported again. A cell that a spreadsheet would run as a formula is prefixed with a ' +

@@ -82,6 +82,7 @@ const UserFilter = Type.Object({
 
 export const listUsers = ordered(['org'], {
   id: 'listUsers',
+  readsReplica: true,
   summary: 'List users',
   description:
     'With `search`, matches of the first name come first, then of the last name, then of the email. With `order=name`, names ' +

@@ -245,6 +245,7 @@ const MessagesQuery = Type.Object({
 
 export const listWebhookMessages = ordered(['org', 'webhook'], {
   id: 'listWebhookMessages',
+  readsReplica: true,
   summary: 'List webhook messages',
   description:
     'Newest first. Messages are kept for 30 days, or for the retention of the organization if that is shorter.',

@@ -9,6 +9,7 @@ const tag = 'Occurrences';
 
 export const listActivity = ordered(['org'], {
   id: 'listActivity',
+  readsReplica: true,
   summary: 'List activity',
   description:
     'Deliveries of all occurrences, newest occurrences first. A page may have fewer rows than requested and still be ' +

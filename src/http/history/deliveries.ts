@@ -145,6 +145,7 @@ export const listDeliveryUpdates = plain(['org', 'identifier', 'delivery'], {
 
 export const listFailures = ordered(['org'], {
   id: 'listFailures',
+  readsReplica: true,
   summary: 'List failures',
   description: 'Deliveries that failed or whose outcome is unknown, newest occurrences first.',
   tag,
@@ -155,6 +156,7 @@ export const listFailures = ordered(['org'], {
 
 export const listSandbox = ordered(['org'], {
   id: 'listSandbox',
+  readsReplica: true,
   summary: 'List sandbox messages',
   description:
     'Messages that the `sandbox` provider accepted instead of sending, newest occurrences first. *Retrieve message* returns ' +
@@ -169,6 +171,7 @@ export const listSandbox = ordered(['org'], {
 
 export const listUserDeliveries = ordered(['org', 'username'], {
   id: 'listUserDeliveries',
+  readsReplica: true,
   summary: 'List user deliveries',
   description: 'All deliveries to this user with their status, newest occurrences first.',
   tag: 'Users',

@@ -34,6 +34,7 @@ const FailureCauses = Type.Object(
 
 export const listFailureCauses = plain(['org'], {
   id: 'listFailureCauses',
+  readsReplica: true,
   summary: 'List causes of failures',
   description:
     'Groups the deliveries of *List failures* by channel, status, reason and provider error. Addresses, ids and numbers in ' +

@@ -66,6 +66,7 @@ export const listDeliveryFeedback = plain(['org', 'identifier', 'delivery'], {
 
 export const listFeedback = history(['org'], {
   id: 'listFeedback',
+  readsReplica: true,
   summary: 'List feedback',
   description: 'What services and mail servers reported about messages after they were sent, newest first.',
   tag,
@@ -84,6 +85,7 @@ export const listFeedback = history(['org'], {
 
 export const listUnmatchedFeedback = history(['org'], {
   id: 'listUnmatchedFeedback',
+  readsReplica: true,
   summary: 'List unmatched feedback',
   description:
     'Reports about messages that were not found, newest first: test messages, messages that other programs sent with the ' +

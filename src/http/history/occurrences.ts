@@ -41,6 +41,7 @@ export function summarize(row: OccurrenceSummaryRow) {
 
 export const listOccurrences = history(['org'], {
   id: 'listOccurrences',
+  readsReplica: true,
   summary: 'List occurrences',
   description: 'Newest first.',
   tag,
@@ -77,6 +78,7 @@ export const retrieveOccurrence = plain(['org', 'identifier'], {
 
 export const listDeliveries = ordered(['org', 'identifier'], {
   id: 'listDeliveries',
+  readsReplica: true,
   summary: 'List deliveries',
   description:
     'One row for each recipient and channel, sent or not, with the reason. With `order=attention`, failed deliveries come ' +

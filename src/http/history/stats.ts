@@ -81,6 +81,7 @@ const Statistics = Type.Object(
 
 export const retrieveStatistics = plain(['org'], {
   id: 'retrieveStatistics',
+  readsReplica: true,
   summary: 'Retrieve statistics',
   description: 'Read from maintained counters, so this is fast for any volume.',
   tag: 'Statistics',
@@ -123,6 +124,7 @@ const EventStatistics = Type.Object(
 
 export const listEventStatistics = plain(['org', 'prj', 'app'], {
   id: 'listEventStatistics',
+  readsReplica: true,
   summary: 'List event statistics',
   description: `Read from maintained counters, so this is fast for any volume. At most ${maxEventsShown} events.`,
   tag: 'Statistics',

@@ -48,6 +48,7 @@ const tag = 'Audit';
 
 export const listAudit = list(['org'], {
   id: 'listAudit',
+  readsReplica: true,
   summary: 'List audit entries',
   description: 'Returns changes, sign-ins, failed sign-ins and bulk reads of personal data, newest first.',
   tag,
@@ -58,6 +59,7 @@ export const listAudit = list(['org'], {
 
 export const exportAudit = plain(['org'], {
   id: 'exportAudit',
+  readsReplica: true,
   summary: 'Export audit entries',
   description:
     'Returns all matching entries, newest first, as a file of JSON lines. Each line has the same form as in the list.',

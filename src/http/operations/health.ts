@@ -2,11 +2,12 @@
 import type { FastifyInstance } from 'fastify';
 import type { Deps } from '../../services/deps.ts';
 import { isStuck, type WorkerRounds } from '../../services/operations/backlog.ts';
-import { checkHealth, sendingCheck } from '../../services/operations/health.ts';
+import { checkHealth, replicaCheck, sendingCheck } from '../../services/operations/health.ts';
 import { checkSecrets, secretsCheck } from '../../services/operations/secrets.ts';
 
 const harmless: Record<string, string> = {
   [sendingCheck]: 'sending is paused',
+  [replicaCheck]: 'a replica is not used',
   [secretsCheck]: 'secrets cannot be decrypted',
 };
 
@@ -22,7 +23,7 @@ export function registerHealth(app: FastifyInstance, deps: Deps, rounds?: Worker
     const failed = checks.filter(check => !check.ok).map(({ name }) => name);
     // Even if nothing can be sent, triggers are accepted: a process out of service would lose them.
     const ready = failed.every(name => name in harmless);
-    const status = ready ? ['ready', ...failed.map(name => harmless[name])].join(', ') : 'not ready';
+    const status = ready ? ['ready', ...new Set(failed.map(name => harmless[name]))].join(', ') : 'not ready';
     return reply.code(ready ? 200 : 503).send({ status, checks });
   });
 }

@@ -1,4 +1,6 @@
 /** Turns every error into a response: an RFC 9457 problem document. */
+import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorKind } from '../../core/errors.ts';
 import { ThreadsBusyError } from '../../lib/thread-pool.ts';
@@ -74,3 +76,26 @@ function toAppError(error: unknown, mediaType: string): AppError {
       return new AppError('service.internal', message ?? 'unknown error', { cause: error });
   }
 }
+
+/** Answers input that is not valid HTTP, for which there is no request object. */
+export function clientErrorHandler(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const [status, title] = refusals[error.code ?? ''] ?? [400, 'Bad Request'];
+  const body = JSON.stringify({
+    type: '/docs/problems/#request.malformed',
+    title,
+    status,
+    detail: 'this is not a valid HTTP request',
+    code: 'request.malformed',
+    request_id: randomUUID(),
+  });
+  socket.end(
+    `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nX-Content-Type-Options: nosniff\r\n` +
+      `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+const refusals: Record<string, [status: number, title: string]> = {
+  HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout'],
+};

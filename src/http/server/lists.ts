@@ -27,15 +27,20 @@ export async function sendList(
   fetchChunk: FetchChunk,
   /** Called before a whole list is sent, but not for a page or HEAD. */
   beforeWhole?: () => Promise<void>,
+  /** The time as of which the list may be read from a replica. Later pages are not older than the first one. */
+  asOf?: number,
 ): Promise<FastifyReply> {
   const { limit, cursor } = request.query as { limit?: number; cursor?: string };
-  const after = cursor === undefined ? '' : parseCursor(cursor);
+  const { position: after, asOf: since } = cursor === undefined ? { position: '' } : parseCursor(cursor);
   reply.type('application/json; charset=utf-8').serializer((text: string) => text);
 
   const first = await fetchChunk({ after, limit: limit ?? rowsPerChunk });
   if (limit === undefined && request.method !== 'HEAD') await beforeWhole?.();
   if (limit !== undefined && first.next !== undefined) {
-    reply.header('link', `<${nextPage(request, link, first.next)}>; rel="next"`);
+    reply.header(
+      'link',
+      `<${nextPage(request, link, first.next, asOf === undefined ? undefined : (since ?? asOf))}>; rel="next"`,
+    );
   }
   if (limit !== undefined || first.next === undefined) return reply.send(`[${first.text}]`);
   if (request.method === 'HEAD') return reply.send(Readable.from([]));
@@ -79,10 +84,10 @@ async function* arrayText(first: Chunk, fetchChunk: FetchChunk) {
   yield opening === '[' ? '[]' : ']';
 }
 
-function nextPage(request: FastifyRequest, link: (path: string) => string, next: string): string {
+function nextPage(request: FastifyRequest, link: (path: string) => string, next: string, asOf?: number): string {
   const [path = '', query = ''] = request.url.split('?');
   const search = new URLSearchParams(query);
-  search.set('cursor', Buffer.from(`after ${next}`).toString('base64url'));
+  search.set('cursor', formatCursor(next, asOf));
   return link(`${path}?${search}`);
 }
 
@@ -90,8 +95,20 @@ function cursorOf(row: ListRow): string {
   return 'cursor' in row ? row.cursor : String(row.id);
 }
 
-function parseCursor(cursor: string): string {
-  const [, position] = /^after ([^\0]+)$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
+function formatCursor(position: string, asOf: number | undefined): string {
+  const time = asOf === undefined ? '' : `as of ${Math.floor(asOf)} `;
+  return Buffer.from(`${time}after ${position}`).toString('base64url');
+}
+
+function parseCursor(cursor: string): { position: string; asOf?: number } {
+  const text = Buffer.from(cursor, 'base64url').toString();
+  const [, asOf, position] = /^(?:as of (\d{13}) )?after ([^\0]+)$/.exec(text) ?? [];
   if (position === undefined) throw badCursor();
-  return position;
+  return { position, ...(asOf && { asOf: Number(asOf) }) };
+}
+
+/** Returns the time of the first page for a later one, as far as its cursor has it, else `Infinity`; undefined for the first. */
+export function pageTimeOf(request: FastifyRequest): number | undefined {
+  const { cursor } = request.query as { cursor?: string };
+  return cursor === undefined ? undefined : (parseCursor(cursor).asOf ?? Infinity);
 }

@@ -4,8 +4,10 @@
  * Callers cannot add labels: requests that match no route, or use a method that no route has, share one label value.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { FastifyInstance } from 'fastify';
+import type { AddressInfo } from 'node:net';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import {
   AggregatorRegistry,
   Counter,
@@ -19,8 +21,10 @@ import {
 import { AppError } from '../../core/errors.ts';
 import type { Deps } from '../../services/deps.ts';
 import type { OutboxDrains } from '../../services/operations/outbox-drains.ts';
+import { explainListen } from './listen-error.ts';
 import { registerBacklog } from './metrics-backlog.ts';
 import { registerOutboxes } from './metrics-outboxes.ts';
+import { registerReplicas } from './metrics-replicas.ts';
 
 interface MetricsSources {
   deps: Deps;
@@ -128,6 +132,7 @@ export function createMetrics({ deps, outboxes, engineCounts, readEngine, pool }
 
   registerBacklog(registry, deps);
   if (outboxes) registerOutboxes(registry, outboxes);
+  if (deps.replicaReads) registerReplicas(registry, deps.replicaReads.replicas);
   // In its own registry, to be added up with the engine's counter of the same name.
   const shared = new Registry();
   new Counter({
@@ -203,6 +208,23 @@ export function createMetricsServer(metrics: Metrics, token: string | undefined)
       () => end(500, 'The metrics could not be read.\n'),
     );
   });
+}
+
+/** Starts the server, and returns its URL. */
+export async function listenForMetrics(
+  server: Server,
+  { host, port = 0 }: { host: string; port: number | undefined },
+  log: FastifyBaseLogger,
+): Promise<string> {
+  try {
+    await once(server.listen({ host, port }), 'listening');
+  } catch (error) {
+    throw explainListen(error, 'METRICS_PORT', { host, port });
+  }
+  const { address, port: chosen, family } = server.address() as AddressInfo;
+  const where = `http://${family === 'IPv6' ? `[${address}]` : address}:${chosen}/metrics`;
+  log.info(`metrics are served at ${where}`);
+  return where;
 }
 
 /** Compares hashes, so that the duration reveals nothing about the token. */

@@ -86,6 +86,8 @@ interface EndpointBase<Name extends PathParameterName> {
   bodyLimit?: number;
   /** Error statuses beyond those that follow from its method, path and body. */
   problems?: readonly (400 | 404 | 409 | 429 | 503)[];
+  /** For lists, statistics, searches and exports that decide nothing: they may be up to 5 s old, read from a replica. */
+  readsReplica?: true;
   /** Whether a recipient token is accepted as `?token=`, for requests to which a browser cannot add headers. */
   takesTokenInQuery?: boolean;
   query?: TSchema;

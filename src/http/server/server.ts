@@ -12,6 +12,7 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import { AppError, invalid } from '../../core/errors.ts';
+import type { ReadSource } from '../../db/connection/replicas.ts';
 import { nextTurn } from '../../lib/slices.ts';
 import type { Deps } from '../../services/deps.ts';
 import { recordRead } from '../../services/operations/audit.ts';
@@ -29,13 +30,13 @@ import { registerTracking } from '../pages/tracking.ts';
 import type { Resources } from '../resolve.ts';
 import { routes } from '../routes.ts';
 import { type Admission, chargeBody, createAdmission } from './auth.ts';
-import { sendError } from './errors.ts';
+import { clientErrorHandler, sendError } from './errors.ts';
 import { LargeBodies } from './large-bodies.ts';
-import { readChunk, sendList } from './lists.ts';
+import { pageTimeOf, readChunk, sendList } from './lists.ts';
 import { refuseOtherMethods } from './methods.ts';
 import { type Metrics, type MetricsAccess, registerMetrics } from './metrics.ts';
 import { namedSchemas, registerOpenApi, schemaOf } from './openapi.ts';
-import type { Call, Caller, ListEndpoint, Route } from './route.ts';
+import type { Call, Caller, ListEndpoint, Page, Route } from './route.ts';
 import { cleanBody, cleanQuery, createValidator, decodeBody, refuseWideOrDeep } from './validation.ts';
 
 declare module 'fastify' {
@@ -220,8 +221,13 @@ function addRoute(
   linkFor: (request: FastifyRequest) => (path: string) => string,
   largeBodies: LargeBodies,
 ): void {
-  const callOf = (request: FastifyRequest, reply: FastifyReply): Call & Resources => {
-    const { caller = anonymousCaller, session, resources } = request.admission!;
+  const callOf = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    caller: Caller,
+    source: ReadSource | undefined,
+  ): Call & Resources => {
+    const { session, resources } = request.admission!;
     const { kind, id, name } = caller;
     const actor = {
       kind: kind === 'recipient' ? ('visitor' as const) : kind,
@@ -230,7 +236,15 @@ function addRoute(
       origin: request.ip,
       requestId: request.id,
     };
-    return { ...resources, deps: { ...deps, actor }, caller, session, link: linkFor(request), request, reply };
+    return {
+      ...resources,
+      deps: { ...deps, ...(source && { db: source.db }), actor },
+      caller,
+      session,
+      link: linkFor(request),
+      request,
+      reply,
+    };
   };
   app.route({
     method: route.method,
@@ -258,7 +272,10 @@ function addRoute(
       if (isLarge) await nextTurn();
     },
     handler: async (request, reply) => {
-      const call = callOf(request, reply);
+      const { caller = anonymousCaller } = request.admission!;
+      const { replicaReads } = deps;
+      const source = route.readsReplica ? await replicaReads?.open(caller, pageTimeOf(request)) : undefined;
+      const call = callOf(request, reply, caller, source);
       if ('list' in route) {
         const serialize = reply.compileSerializationSchema(route.item as object as Record<string, unknown>) as (
           row: unknown,
@@ -266,10 +283,13 @@ function addRoute(
         const listCall = { ...call, query: request.query as never };
         const { personal } = route;
         const record = personal && (() => recordWholeRead(personal, call, request));
-        return sendList(request, reply, call.link, page => readChunk(route, listCall, page, serialize), record);
+        const fetch = (page: Page<string>) => readChunk(route, listCall, page, serialize);
+        return sendList(request, reply, call.link, fetch, record, source?.asOf);
       }
       reply.code(route.status);
-      return route.handle({ ...call, body: request.body as never, query: request.query as never });
+      const answer = route.handle({ ...call, body: request.body as never, query: request.query as never });
+      if (!replicaReads || route.method === 'GET') return answer;
+      return Promise.resolve(answer).finally(() => replicaReads.announceWrite(deps, caller));
     },
   });
 }
@@ -372,26 +392,3 @@ function logRequests(app: FastifyInstance): void {
     else request.log.info(line, 'request');
   });
 }
-
-/** Answers input that is not valid HTTP, for which there is no request object. */
-function clientErrorHandler(error: NodeJS.ErrnoException, socket: import('node:net').Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const [status, title] = refusals[error.code ?? ''] ?? [400, 'Bad Request'];
-  const body = JSON.stringify({
-    type: '/docs/problems/#request.malformed',
-    title,
-    status,
-    detail: 'this is not a valid HTTP request',
-    code: 'request.malformed',
-    request_id: randomUUID(),
-  });
-  socket.end(
-    `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nX-Content-Type-Options: nosniff\r\n` +
-      `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
-  );
-}
-
-const refusals: Record<string, [status: number, title: string]> = {
-  HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout'],
-};

@@ -2,6 +2,7 @@
 
 import { migrationState } from '../../db/connection/migrate.ts';
 import { isUnavailable } from '../../db/connection/pool.ts';
+import { explainCause } from '../../db/connection/replicas.ts';
 import { describeServerAcrossTenants } from '../../db/operations/health.ts';
 import { findInstancePause } from '../../db/operations/instance.ts';
 import { countOf } from '../../lib/count-of.ts';
@@ -42,7 +43,22 @@ export async function checkHealth(deps: Deps, rounds: WorkerRounds | undefined, 
     const state = sending.ok ? await checkProcessQueue(db, rounds, now) : 'sending is paused';
     return `${countOf(occurrences.waiting, 'trigger')} waiting to be stored; ${state}`;
   });
-  return [database, await checkMigrations(deps), sending, queue];
+  return [database, await checkMigrations(deps), sending, queue, ...(await checkReplicas(deps))];
+}
+
+/** Name of the check that fails while a replica is not used. It does not affect readiness: the primary answers instead. */
+export const replicaCheck = 'replica';
+
+function checkReplicas({ replicaReads }: Deps): Promise<Check[]> {
+  const statuses = replicaReads?.replicas.listStatuses() ?? [];
+  return Promise.all(
+    statuses.map(({ address, cause, stalenessMs = 0 }) =>
+      check(replicaCheck, async () => {
+        if (cause) throw new Error(`${address}: ${explainCause(cause)}; reads go to the primary`);
+        return `${address} is used for reads, ${(stalenessMs / 1_000).toFixed(1)} s behind at most`;
+      }),
+    ),
+  );
 }
 
 /** Name of the check that fails while sending is paused. It does not affect readiness: triggers are still accepted. */
