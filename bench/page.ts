@@ -8,12 +8,16 @@ import { type Entry, type History, judgedRows, lastOfEach } from './history.ts';
 const parts = { figures: figuresTable, machine: machineList };
 
 export function writePage(page: string, history: History): string {
-  return Object.entries(parts).reduce((text, [name, write]) => {
-    const [begin, end] = [`<!-- ${name}: written by npm run bench -->`, `<!-- end of ${name} -->`];
-    const [from, to] = [text.indexOf(begin), text.indexOf(end)];
-    if (from < 0 || to < from) throw new Error(`the page has lost its markers: it needs ${begin} and ${end}`);
-    return `${text.slice(0, from + begin.length)}\n\n${write(lastOfEach(history))}\n\n${text.slice(to)}`;
-  }, page);
+  const entries = lastOfEach(history);
+  return Object.entries(parts).reduce((text, [name, write]) => replacePart(text, name, write(entries)), page);
+}
+
+/** Replaces the text between the two markers of a part. */
+export function replacePart(page: string, name: string, text: string): string {
+  const [begin, end] = [`<!-- ${name}: written by npm run bench -->`, `<!-- end of ${name} -->`];
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`the page has lost its markers: it needs ${begin} and ${end}`);
+  return `${page.slice(0, from + begin.length)}\n\n${text}\n\n${page.slice(to)}`;
 }
 
 function figuresTable(entries: Entry[]): string {

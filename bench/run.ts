@@ -29,6 +29,7 @@ import { preferences } from './preferences.ts';
 import { retention } from './retention.ts';
 import { scaleOut } from './scale-out.ts';
 import type { Options, Row, Scenario } from './scenario.ts';
+import { writeSizing } from './sizing.ts';
 import { closeStages, settingsOfDatabase } from './stage.ts';
 import { terminalTable, wrap } from './terminal.ts';
 import { traces } from './traces.ts';
@@ -60,6 +61,7 @@ export const scenarios: Scenario[] = [
 
 export const files = {
   page: new URL('../docs/performance.md', import.meta.url),
+  sizing: new URL('../docs/guides/sizing.md', import.meta.url),
   history: new URL('../docs/performance.json', import.meta.url),
   chart: new URL('../docs/images/performance.svg', import.meta.url),
 };
@@ -225,5 +227,6 @@ async function save(entries: Entry[]): Promise<void> {
   await writeFile(files.history, `${JSON.stringify(history, null, 2)}\n`);
   await writeFile(files.chart, chart(history));
   await writeFile(files.page, writePage(await readFile(files.page, 'utf8'), history));
-  console.log('Updated docs/performance.md, docs/performance.json, docs/images/performance.svg');
+  await writeFile(files.sizing, writeSizing(await readFile(files.sizing, 'utf8'), history));
+  console.log('Updated docs/performance.md, docs/performance.json, docs/images/performance.svg, docs/guides/sizing.md');
 }

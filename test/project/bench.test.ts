@@ -9,6 +9,7 @@ import { addToHistory, type Entry, type History, lastOfEach, rounded, tightest }
 import { writePage } from '../../bench/page.ts';
 import { files, scenarios } from '../../bench/run.ts';
 import { judge, quantile, type Row } from '../../bench/scenario.ts';
+import { writeSizing } from '../../bench/sizing.ts';
 import { terminalTable, wrap } from '../../bench/terminal.ts';
 import { root } from '../support/process.ts';
 
@@ -150,13 +151,15 @@ Words after.`);
     expect(chart(history)).toContain('→ 200 %');
   });
 
-  test('in the repository agrees with its history, and so does the chart', async () => {
+  test('in the repository agrees with its history, and so do the chart and the guide', async () => {
     const [text, json, svg] = await Promise.all(
       [files.page, files.history, files.chart].map(file => readFile(file, 'utf8')),
     );
     const kept = JSON.parse(json!) as History;
     expect(text, 'the generated parts are not edited by hand').toBe(writePage(text!, kept));
     expect(svg).toBe(chart(kept));
+    const sizing = await readFile(files.sizing, 'utf8');
+    expect(sizing, 'the costs of the guide are those of the last run').toBe(writeSizing(sizing, kept));
   });
 
   test.each(scenarios.map(({ name }) => name))('in the repository says what %s does', async name => {
