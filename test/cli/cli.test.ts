@@ -1,6 +1,9 @@
 /** The command line end to end: output, streams and exit codes of the real program. */
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -366,6 +369,26 @@ describe('migrate and doctor', () => {
     expect(wrongKey.stdout).toMatch(/^FAIL +key/m);
     expect(gone.stdout).toMatch(/^FAIL +server +cannot reach/m);
     expect(away.stdout).toMatch(/^FAIL +database/m);
+  });
+
+  test('doctor says nothing about the clock of a server that sends no Date', async () => {
+    const server = createServer((request, response) => {
+      response.sendDate = request.url!.includes('dated');
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify({ checks: [], token: 'doctor' }));
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    try {
+      const [without, dated] = await Promise.all(
+        ['', '/dated'].map(at => belfry(['doctor'], { BELFRY_URL: address + at, BELFRY_KEY: 'bf_x' })),
+      );
+      expect(without!.code, without!.stdout).toBe(0);
+      expect(without!.stdout).not.toContain('clock');
+      expect(dated!.stdout).toMatch(/^ok +clock +\d s off/m);
+    } finally {
+      server.close();
+    }
   });
 });
 

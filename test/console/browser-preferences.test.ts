@@ -231,10 +231,12 @@ describe('a person’s page', () => {
     await button('Reset Everything, all channels').waitFor({ state: 'detached' });
   });
 
-  test('saves custom quiet hours and a time zone', async () => {
+  test('saves custom quiet hours and a time zone, and says in which zone the times are', async () => {
     const form = page.getByRole('form', { name: 'Quiet hours' });
     await form.getByRole('combobox', { name: 'Quiet hours' }).click();
     await page.getByRole('option', { name: 'Custom hours' }).click();
+    // Without their own, people have the zone of the organization.
+    await form.getByText('Times are in UTC.').waitFor();
     await form.getByLabel('From').fill('21:30');
     await form.getByLabel('Until').fill('21:30');
     await form.getByRole('button', { name: 'Save' }).click();
@@ -243,6 +245,7 @@ describe('a person’s page', () => {
     await form.getByText('Sun', { exact: true }).click();
     await form.getByRole('combobox', { name: 'Time zone' }).fill('Kolkata');
     await page.getByRole('option', { name: 'Asia/Kolkata' }).click();
+    await form.getByText('Times are in Asia/Kolkata.').waitFor();
     await form.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Saved.', { exact: true }).waitFor();
     expect((await ask({ path: `${user('ada')}preferences/` })).body).toMatchObject({

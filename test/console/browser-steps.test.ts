@@ -62,6 +62,21 @@ test('the board of escalations counts down to the next step and responds in plac
   expect((await ask({ path: `/api/o/demo/occurrence/${other}/` })).body.outcome).toBe('acknowledged');
 });
 
+test('the board resolves an escalation after a question', async () => {
+  const other = (await ask({ method: 'POST', path: demo.triggerPath, body: {} })).body.occurrence;
+  await page.goto('/o/demo/escalations');
+  const card = page.getByRole('article').filter({ has: page.locator(`a[href*="${other}"]`) });
+  await card.getByRole('button', { name: /^Resolve/ }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+  await card.getByRole('button', { name: /^Resolve/ }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Resolve' }).click();
+  await card.waitFor({ state: 'detached' });
+  expect((await ask({ path: `/api/o/demo/occurrence/${other}/` })).body).toMatchObject({
+    outcome: 'resolved',
+    resolved_at: expect.any(String),
+  });
+});
+
 test('the overview lists occurrences to acknowledge, and an occurrence shows its steps', async () => {
   await page.goto('/o/demo');
   const waiting = page.getByRole('region', { name: 'Waiting for an acknowledgement' });
@@ -126,4 +141,17 @@ test('the editor describes each step in plain words and saves it', async () => {
     const { body } = await ask({ path: `${event}n/${id}/` });
     return body.steps?.[1]?.after === '5m' || undefined;
   });
+});
+
+test('the board says that nothing is escalating', async () => {
+  const { body } = await ask({ path: '/api/o/demo/escalations/' });
+  for (const { occurrence: open } of body.escalations) {
+    await ask({ method: 'POST', path: `/api/o/demo/occurrence/${open.identifier}/resolve/` });
+  }
+  await page.goto('/o/demo/escalations');
+  await page.getByText('Nothing is escalating').waitFor();
+  await page.getByText(/^Occurrences of notifications with steps appear here/).waitFor();
+  expect(await page.getByRole('article').count()).toBe(0);
+  expect(await axeViolations(page)).toEqual([]);
+  await takeScreenshots(page, 'escalations-empty');
 });

@@ -1,10 +1,14 @@
 /** Opens and clicks, from a real mail to the history of its delivery. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startService } from '../../src/app.ts';
+import { signTrackingToken } from '../../src/core/feedback/tracking.ts';
 import { uuidv7 } from '../../src/core/ids.ts';
 import { TrackedUses } from '../../src/services/history/tracking.ts';
 import { runDoctorChecks } from '../../src/services/operations/doctor.ts';
 import { ask } from '../support/api.ts';
+import { createTestDatabase, silent, testConfig } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { openSilentProxy } from '../support/silent-proxy.ts';
 import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
 import { type Mail, openSmtpPeer, type SmtpPeer } from '../support/smtp.ts';
 
@@ -138,6 +142,23 @@ test('the redirect works while nothing can be stored', async () => {
     await open(link);
     expect(await events()).toEqual([`belfry clicked ${target}`]);
   });
+});
+
+test('the redirect works while PostgreSQL is stopped', async () => {
+  const database = await createTestDatabase();
+  const proxy = await openSilentProxy(database.url);
+  const service = await startService(testConfig(proxy.url, { BELFRY_ROLE: 'api' }), silent);
+  try {
+    const use = { organizationId: 1, occurrence: uuidv7(0), id: 1, target };
+    const path = `/t/${signTrackingToken(use, service.runtime.deps.signer.signShort)}`;
+    await proxy.close();
+    expect((await ask(service.address, { path: '/readyz' })).status).toBe(503);
+    const answer = await ask(service.address, { path, headers: { 'user-agent': 'Mozilla/5.0' } });
+    expect([answer.status, answer.headers.location]).toEqual([302, target]);
+  } finally {
+    await service.stop();
+    await database.drop();
+  }
 });
 
 test('uses that exceed the queue are not counted, and are reported', async () => {

@@ -1,7 +1,7 @@
-/** An IMAP server on loopback, over TLS, with one mailbox. It refuses what RFC 3501 does not allow, so that clients cannot get away with it. */
+/** An IMAP server on loopback, over TLS or with STARTTLS, with one mailbox. It refuses what RFC 3501 does not allow, so that clients cannot get away with it. */
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { createServer, type TLSSocket } from 'node:tls';
+import { type AddressInfo, createServer as createPlainServer, type Socket } from 'node:net';
+import { createServer, TLSSocket } from 'node:tls';
 import { certificate, certificateKey } from './certificate.ts';
 
 export interface ImapPeer {
@@ -22,13 +22,17 @@ export interface ImapPeer {
 
 export const imapUser = { user: 'bounces@acme.test', password: 'a "quoted" password' };
 
-export async function openImapPeer(): Promise<ImapPeer> {
-  const sockets = new Set<TLSSocket>();
-  const server = createServer({ cert: certificate, key: certificateKey }, socket => {
+type Security = 'tls' | 'starttls' | 'none';
+
+export async function openImapPeer(security: Security = 'tls'): Promise<ImapPeer> {
+  const sockets = new Set<Socket>();
+  const accept = (socket: Socket) => {
     sockets.add(socket);
     socket.on('error', () => {}).on('close', () => sockets.delete(socket));
-    serve(peer, socket);
-  });
+    serve(peer, socket, security);
+  };
+  const server =
+    security === 'tls' ? createServer({ cert: certificate, key: certificateKey }, accept) : createPlainServer(accept);
   server.on('tlsClientError', () => {});
   await once(server.listen(0, '127.0.0.1'), 'listening');
   let nextUid = 1;
@@ -49,14 +53,19 @@ export async function openImapPeer(): Promise<ImapPeer> {
   return peer;
 }
 
-function serve(peer: ImapPeer, socket: TLSSocket): void {
+function serve(peer: ImapPeer, accepted: Socket, security: Security, isUpgraded = false): void {
+  const socket = isUpgraded
+    ? new TLSSocket(accepted, { isServer: true, cert: certificate, key: certificateKey }).on('error', () => {})
+    : accepted;
+  const offersUpgrade = security === 'starttls' && !isUpgraded;
   let state: 'new' | 'signed in' | 'selected' = 'new';
   let text = '';
   /** The tag of the command that waits for the credentials. */
   let signingIn: string | undefined;
   const send = (line: string) => socket.write(`${line}\r\n`, 'latin1');
-  const capabilities = 'CAPABILITY IMAP4rev1 AUTH=PLAIN';
-  send(`* OK [${capabilities}] ready`);
+  const capabilities = `CAPABILITY IMAP4rev1 ${offersUpgrade ? 'STARTTLS LOGINDISABLED' : 'AUTH=PLAIN'}`;
+  // After STARTTLS, the client speaks first.
+  if (!isUpgraded) send(`* OK [${capabilities}] ready`);
   socket.setEncoding('latin1').on('data', chunk => {
     text += chunk;
     for (let end = text.indexOf('\r\n'); end >= 0; end = text.indexOf('\r\n')) {
@@ -81,6 +90,11 @@ function serve(peer: ImapPeer, socket: TLSSocket): void {
       send('* BYE');
       ok();
       return socket.end();
+    }
+    if (name === 'STARTTLS' && offersUpgrade) {
+      ok();
+      socket.removeAllListeners('data');
+      return serve(peer, socket, security, true);
     }
     if (name === 'NOOP') return ok();
     if (state === 'new') return signIn(tag, name, rest);
