@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { InboxStreams, type StreamSink } from '../../src/services/audience/inbox-streams.ts';
 import { TenantCache } from '../../src/services/configuration/tenant-cache.ts';
+import { ReplicaReads } from '../../src/services/operations/replica-reads.ts';
 import { ask } from '../support/api.ts';
 import { silent, testService } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -25,6 +26,15 @@ function retainedBytes(work: () => void): number {
   collectGarbage();
   return process.memoryUsage().heapUsed - before;
 }
+
+test('reads from replicas retain a bounded number of callers who changed something', () => {
+  const reads = new ReplicaReads({} as never, async () => true);
+  const retained = retainedBytes(() => {
+    for (let i = 0; i < 300_000; i++) reads.handleAnnouncement(`account ${i}`);
+    for (let i = 0; i < 2_000; i++) reads.handleAnnouncement(`key ${`${i}`.padEnd(7_900, 'x')}`);
+  });
+  expect(retained).toBeLessThan(5_000_000);
+});
 
 describe('the tenant cache', () => {
   const cache = new TenantCache({} as never);

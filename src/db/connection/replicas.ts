@@ -100,6 +100,8 @@ export class Replicas {
   #samples: Sample[] = [];
   #timer: NodeJS.Timeout | undefined;
   #checking: Promise<void> | undefined;
+  /** Whether the last sample failed. */
+  #hasWarned = false;
 
   constructor(options: ReplicasOptions) {
     this.#options = options;
@@ -193,8 +195,12 @@ export class Replicas {
       const { asynchronous, ...position } = row!;
       const sample = { ...position, at: asynchronous ? at - asynchronousMs : at };
       this.#samples = [sample, ...this.#samples.slice(0, maxSamples - 1)];
-    } catch {
+      this.#hasWarned = false;
+    } catch (error) {
       // Without a sample the replicas become late, and all reads go to the primary.
+      if (!this.#hasWarned)
+        this.#options.log.warn({ err: error }, 'the position of the primary cannot be read for replicas');
+      this.#hasWarned = true;
     }
     await Promise.all(this.#replicas.map(each => each.check(this.#samples)));
   }
