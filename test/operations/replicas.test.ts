@@ -1,5 +1,5 @@
 /** Reads from a real standby: which go there, and that a standby which is late, silent or gone is never noticed. */
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Writable } from 'node:stream';
@@ -223,6 +223,24 @@ test('of several replicas, one that works is used', async () => {
     ).toEqual(['unreachable', undefined]);
   } finally {
     await service.stop();
+  }
+});
+
+test('a standby that was promoted is not used any more', async () => {
+  const second = path.join(folder, 'second');
+  await mkdir(second, { mode: 0o755 });
+  const other = await openPair(second, false);
+  const [primaryUrl, replicaUrl] = serverUrls(other.url.split('?')[0]!);
+  const service = await start({ DATABASE_URL: primaryUrl!, BELFRY_REPLICA_URL: replicaUrl! });
+  const causeIs = (cause: FallbackCause | undefined) =>
+    eventually(() => expect(replicasOf(service).listStatuses()[0]!.cause).toBe(cause), 60_000);
+  try {
+    await causeIs(undefined);
+    await other.promote();
+    await causeIs('foreign');
+  } finally {
+    await service.stop();
+    await other.release();
   }
 });
 
