@@ -152,6 +152,7 @@ const excluded = [
   '/api/o/{org}/feedback/',
   '/api/o/{org}/feedback/unmatched/',
   '/api/o/{org}/categories/{category}/',
+  '/api/o/{org}/occurrence/{identifier}/attachments/{attachment}/',
   '/api/o/{org}/webhooks/{webhook}/',
   '/api/o/{org}/webhooks/{webhook}/messages/',
   '/api/o/{org}/webhooks/{webhook}/messages/{hook_message}/',

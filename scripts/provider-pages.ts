@@ -74,12 +74,12 @@ ${rows.join('\n')}
 
 Email providers send HTML and text. *Formatting* means that bold text, links and lists arrive as such. *Delivery reports* means that Belfry
 understands what the service reports about a message afterwards. A provider that *recognizes duplicates* gets a message again after a lost
-response; for the others, the channel’s \`on_unknown\` decides. A provider that *updates* changes a
-message in place, and one that *retracts* removes it, [when its occurrence is acknowledged, resolved or cancelled](../guides/escalation.md#messages-change).
-No provider sends attachments.
+response; for the others, the channel’s \`on_unknown\` decides. *Attachments* means that it sends [files](../guides/attachments.md); otherwise the
+text names them. A provider that *updates* changes a message in place, and one that *retracts* removes it,
+[when its occurrence is acknowledged, resolved or cancelled](../guides/escalation.md#messages-change).
 
-| provider | formatting | buttons | images | delivery reports | recognizes duplicates | update |
-|---|---|---|---|---|---|---|
+| provider | formatting | buttons | images | attachments | delivery reports | recognizes duplicates | update |
+|---|---|---|---|---|---|---|---|
 ${Object.values(providers)
   .filter(({ name }) => name !== 'sandbox')
   .map(comparisonRow)
@@ -90,11 +90,12 @@ Providers can only reach the public internet. A server on a private network, or 
 `;
 }
 
-function comparisonRow({ name, title, medium, shows = [], dedupes, updates = [] }: Provider): string {
+function comparisonRow({ name, title, medium, shows = [], attaches, dedupes, updates = [] }: Provider): string {
   const cells = [
     medium === 'email' ? 'HTML' : yes(shows.includes('formatting')),
     medium === 'email' ? 'in HTML' : yes(shows.includes('buttons')),
     medium === 'email' ? 'in HTML' : yes(shows.includes('images')),
+    yes(attaches === true),
     yes(Object.hasOwn(feedbackReaders, name)),
     yes(dedupes),
     updates.map(action => `${action}s`).join(', ') || yes(false),

@@ -84,6 +84,7 @@ const catalogue = {
   'list.not_found': ['not_found', 'Distribution list not found'],
   'suppression.not_found': ['not_found', 'Suppression not found'],
   'occurrence.not_found': ['not_found', 'Occurrence not found'],
+  'attachment.not_found': ['not_found', 'Attachment not found'],
   'delivery.not_found': ['not_found', 'Delivery not found'],
   'message.not_found': ['not_found', 'Message not found'],
   'webhook.not_found': ['not_found', 'Webhook not found'],
@@ -99,6 +100,7 @@ const catalogue = {
   'limit.fan_out': ['invalid', 'Too many recipients for one trigger'],
   'limit.users': ['rate_limited', 'User limit of the organization reached'],
   'limit.stored_messages': ['rate_limited', 'Stored message limit of the organization reached'],
+  'limit.attachments': ['rate_limited', 'Too many uploads of the organization are unused'],
   'limit.streams': ['rate_limited', 'Inbox stream limit of the organization reached'],
 
   'push.limit': ['rate_limited', 'Device limit of the user reached'],

@@ -1,5 +1,6 @@
 /** The body of a trigger, and the validation of its options. */
 import { type Static, Type } from 'typebox';
+import { AttachmentReference, attachmentLimits, findReferenceErrors } from './attachments.ts';
 import { durationPattern, parseDuration } from './durations.ts';
 import { type FieldErrors, invalid } from './errors.ts';
 import { fold, limits } from './text.ts';
@@ -52,6 +53,12 @@ const TriggerOptions = Type.Object(
     dry_run: Type.Optional(
       Type.Boolean({ description: 'Decides and records who would be notified, without sending anything.' }),
     ),
+    attachments: Type.Optional(
+      Type.Array(AttachmentReference, {
+        maxItems: attachmentLimits.files,
+        description: 'Files to send with every message, at most 10 MiB together.',
+      }),
+    ),
   },
   { additionalProperties: false },
 );
@@ -96,7 +103,9 @@ export function planTrigger(
   now: number,
   priority = normal,
 ): Timing {
-  const errors: FieldErrors = {};
+  const errors: FieldErrors = options.attachments
+    ? findReferenceErrors(options.attachments, 'options/attachments')
+    : {};
 
   const available = new Set(channels.flatMap(channel => [channel.slug, channel.type]));
   const unknown = (options.channels ?? []).filter(name => !available.has(fold(name)));

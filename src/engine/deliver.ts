@@ -17,6 +17,7 @@ import { isTracked } from '../pipeline/message-links.ts';
 import { type MessageContext, renderDelivery } from '../pipeline/messages.ts';
 import { acceptsAddress, type PlannedChannel } from '../pipeline/plans.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
+import { sendWithFiles } from './attach.ts';
 import { type DeliveryState, readStates } from './delivery-states.ts';
 import type { Engine } from './engine.ts';
 import { type CheckedContext, checkAgain, isUnchanged } from './last-check.ts';
@@ -215,7 +216,6 @@ async function sendWithinDay(engine: Engine, context: SendContext): Promise<Sett
 
 async function renderAndSend(engine: Engine, context: SendContext): Promise<Settlement> {
   const { delivery, span } = context;
-  const { organization_id: organizationId, provider_index: index } = delivery;
   let outgoing: Outgoing;
   let snapshotId: string;
   const rendering = span?.start('render');
@@ -227,6 +227,18 @@ async function renderAndSend(engine: Engine, context: SendContext): Promise<Sett
     if (!(error instanceof AppError)) throw error;
     return settlementOf(delivery, { status: 'failed', reason: 'template.failed', detail: error.message });
   }
+  if (!context.occurrence.attachments) return sendRendered(engine, context, outgoing, snapshotId);
+  return sendWithFiles(engine, context, outgoing, message => sendRendered(engine, context, message, snapshotId));
+}
+
+async function sendRendered(
+  engine: Engine,
+  context: SendContext,
+  outgoing: Outgoing,
+  snapshotId: string,
+): Promise<Settlement> {
+  const { delivery, span } = context;
+  const { organization_id: organizationId, provider_index: index } = delivery;
   let stopped = isUnchanged(engine, context) ? undefined : await checkAgain(engine, context);
   if (stopped) return stopped;
   const { occurrence, person, channel } = context;

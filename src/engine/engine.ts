@@ -16,6 +16,7 @@ import type { InboxWriter } from '../services/audience/inbox.ts';
 import type { UsageMeter } from '../services/configuration/usage-meter.ts';
 import type { DigestCloser } from '../services/history/digests.ts';
 import type { InstanceGuard } from '../services/operations/instance.ts';
+import type { AttachmentFiles } from './attachment-files.ts';
 import type { DayLimits } from './day-limits.ts';
 import type { DeliveryState } from './delivery-states.ts';
 import type { Limits } from './limits.ts';
@@ -45,6 +46,7 @@ export interface Engine {
   inbox: InboxWriter;
   digests: DigestCloser;
   snapshots: RenderSnapshots;
+  attachments: AttachmentFiles;
   /** Returns the local part of the return path of a delivery. */
   returnPathOf: (delivery: Pick<Delivery, 'organization_id' | 'occurrence_id' | 'id'>) => string;
   /** Returns the buttons of a message, and where they are posted to. */

@@ -76,10 +76,13 @@ export function toExpansionResult(
     if (cursor && !retryAt) next.add(priority);
   }
   // Storing has checked that the occurrence is not cancelled.
-  const claimed = stored.map(({ delivery, planned: { occurrence, person } }) => ({
-    delivery,
-    state: { occurrence: Object.assign(occurrence, { cancelled_at: null }), person, readAt },
-  }));
+  const claimed = stored.map(({ delivery, planned: { occurrence, person } }) => {
+    const { attachments = null } = occurrence.options as TriggerOptions;
+    return {
+      delivery,
+      state: { occurrence: Object.assign(occurrence, { cancelled_at: null, attachments }), person, readAt },
+    };
+  });
   return { claimed, queued, next, steps, isDrained, occurrences: pages.map(({ id }) => id) };
 }
 

@@ -31,6 +31,7 @@ import { createInboxWriter } from '../services/audience/inbox.ts';
 import { UsageMeter } from '../services/configuration/usage-meter.ts';
 import { createDigestCloser } from '../services/history/digests.ts';
 import { InstanceGuard } from '../services/operations/instance.ts';
+import { AttachmentFiles } from './attachment-files.ts';
 import { ChannelOutages } from './channel-outages.ts';
 import { DayLimits } from './day-limits.ts';
 import { createStateReader } from './delivery-states.ts';
@@ -124,6 +125,7 @@ const worker: Worker = new Worker(
     inbox: createInboxWriter(pool),
     digests: createDigestCloser(pool, outcomes => meters.ended(outcomes)),
     snapshots: new RenderSnapshots(db),
+    attachments: new AttachmentFiles(db, outbound),
     returnPathOf: ({ organization_id: organizationId, occurrence_id: occurrence, id }) =>
       returnPathOf({ organizationId, occurrence, id }, signer.signShort),
     buttonsFor: createButtons(signer, settings.linkUrl),

@@ -10,6 +10,7 @@ import type { Delivery, Settlement } from '../db/ledger/deliveries.ts';
 import { ThreadsBusyError } from '../lib/thread-pool.ts';
 import { acceptsAddress, type PlannedChannel } from '../pipeline/plans.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
+import { type AttachmentError, AttachmentsBusyError } from './attachment-error.ts';
 import type { DayWait } from './day-limits.ts';
 
 /** Per provider. Eight attempts span about ten minutes at most. */
@@ -79,10 +80,21 @@ export function settleError(delivery: Delivery, error: unknown): Settlement {
     });
   if (isUnavailable(error)) return wait(1, { detail: 'the database was unavailable' });
   if (error instanceof ThreadsBusyError) return wait(10, { detail: 'the machine was too busy to render the message' });
+  if (error instanceof AttachmentsBusyError) return wait(5, { detail: error.message });
   if (error instanceof AppError && error.code === 'secret.unreadable')
     return wait(60, { reason: 'channel.unreadable' });
   const detail = `internal error: ${(error as Error).message}`;
   return retryLater(delivery, { reason: 'provider.failed', detail }, Date.now());
+}
+
+/** Settles a delivery whose attachments are not available. A temporary failure is retried as that of a provider. */
+export function settleAttachmentError(
+  delivery: Delivery,
+  { message, retry }: AttachmentError,
+  now: number,
+): Settlement {
+  const change = { reason: 'attachment.failed', detail: message };
+  return retry ? retryLater(delivery, change, now) : settlementOf(delivery, { ...change, status: 'failed' });
 }
 
 /** Settles a delivery that the check in core/decision/recheck.ts stops. No attempt was made. */

@@ -30,6 +30,7 @@ import * as preview from './configuration/preview.ts';
 import * as projects from './configuration/projects.ts';
 import * as webhooks from './configuration/webhooks.ts';
 import * as activity from './history/activity.ts';
+import * as attachments from './history/attachments.ts';
 import * as deliveries from './history/deliveries.ts';
 import * as digests from './history/digests.ts';
 import * as escalations from './history/escalations.ts';
@@ -97,6 +98,7 @@ export const routes: readonly Route[] = [
   del('/api/o/:org/p/:prj/a/:app/', 'organization:write', applications.deleteApplication),
   post('/api/o/:org/p/:prj/a/:app/register/', 'user:write', registrations.registerUser),
   post('/api/o/:org/p/:prj/a/:app/unregister/:username/', 'user:write', registrations.unregisterUser),
+  post('/api/o/:org/p/:prj/a/:app/attachments/', 'event:trigger', attachments.uploadAttachment),
   post('/api/o/:org/p/:prj/a/:app/pause/', 'event:write', applications.pauseApplication),
   post('/api/o/:org/p/:prj/a/:app/resume/', 'event:write', applications.resumeApplication),
 
@@ -239,6 +241,8 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/occurrence/:identifier/', 'occurrence:read', occurrences.retrieveOccurrence),
   post('/api/o/:org/occurrence/:identifier/acknowledge/', 'occurrence:write', occurrences.acknowledgeOccurrence),
   post('/api/o/:org/occurrence/:identifier/cancel/', 'occurrence:write', occurrences.cancelOccurrence),
+  get('/api/o/:org/occurrence/:identifier/attachments/', 'occurrence:read', attachments.listAttachments),
+  get('/api/o/:org/occurrence/:identifier/attachments/:attachment/', 'occurrence:read', attachments.downloadAttachment),
   get('/api/o/:org/occurrence/:identifier/deliveries/', 'occurrence:read', occurrences.listDeliveries),
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/', 'occurrence:read', deliveries.retrieveDelivery),
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/message/', 'occurrence:read', messages.retrieveMessage),

@@ -9,9 +9,12 @@ import { OutboundError } from './outbound-error.ts';
 export interface OutboundRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   headers?: Record<string, string>;
-  body?: string | Buffer;
+  /** Pieces are sent one after the other, without a copy of the whole. */
+  body?: string | Buffer | readonly Buffer[];
   /** For everything together: waiting for a connection, connecting, sending, and the whole response. */
   timeoutMs?: number;
+  /** Reads the response as a file of at most this many bytes, instead of as text. */
+  maxFileBytes?: number;
   /** Also offers HTTP/2, for the few peers that support nothing else. */
   http2?: boolean;
 }
@@ -22,6 +25,8 @@ export interface OutboundResponse {
   headers: Record<string, string>;
   /** The body, possibly cut by the limit, the deadline or the end of the connection: only the status is decisive. */
   text: string;
+  /** With `maxFileBytes`: the whole body, or why there is none. */
+  file?: Buffer | 'cut' | 'too_large';
 }
 
 interface Exchange extends OutboundRequest {
@@ -30,12 +35,15 @@ interface Exchange extends OutboundRequest {
   maxBytes: number;
 }
 
-export function exchange(dispatcher: Dispatcher, { url, maxBytes, ...request }: Exchange): Promise<OutboundResponse> {
+export function exchange(dispatcher: Dispatcher, { url, ...request }: Exchange): Promise<OutboundResponse> {
+  const { maxFileBytes } = request;
+  const maxBytes = maxFileBytes === undefined ? request.maxBytes : maxFileBytes + 1;
   return new Promise((resolve, reject) => {
     let settled = false;
     let sent = false;
     let controller: Dispatcher.DispatchController | undefined;
     let answer: Omit<OutboundResponse, 'text'> | undefined;
+    let isComplete = false;
     const chunks: Buffer[] = [];
     let bytes = 0;
 
@@ -43,8 +51,13 @@ export function exchange(dispatcher: Dispatcher, { url, maxBytes, ...request }: 
       if (settled) return;
       settled = true;
       clearTimeout(timer);
-      if (answer) resolve({ ...answer, text: Buffer.concat(chunks).subarray(0, maxBytes).toString('utf8') });
-      else reject(error);
+      if (!answer) reject(error);
+      else if (maxFileBytes === undefined)
+        resolve({ ...answer, text: Buffer.concat(chunks).subarray(0, maxBytes).toString('utf8') });
+      else {
+        const file = isComplete ? Buffer.concat(chunks) : bytes > maxFileBytes ? 'too_large' : 'cut';
+        resolve({ ...answer, text: '', file });
+      }
     };
     const timer = setTimeout(() => {
       const error = new OutboundError('timeout', sent, `${url.host} did not answer within ${request.timeoutMs | 0} ms`);
@@ -57,8 +70,7 @@ export function exchange(dispatcher: Dispatcher, { url, maxBytes, ...request }: 
         origin: url.origin,
         path: url.pathname + url.search,
         method: request.method,
-        headers: request.headers,
-        body: request.body,
+        ...bodyOf(request),
         // Backs up the deadline above, which cannot abort a request that is still waiting for a connection.
         headersTimeout: request.timeoutMs,
         bodyTimeout: request.timeoutMs,
@@ -80,11 +92,21 @@ export function exchange(dispatcher: Dispatcher, { url, maxBytes, ...request }: 
           settle();
           controller?.abort(new Error('long enough'));
         },
-        onResponseEnd: () => settle(),
+        onResponseEnd: () => {
+          isComplete = true;
+          settle();
+        },
         onResponseError: (_, error) => settle(toOutboundError(error, sent, url.host)),
       },
     );
   });
+}
+
+/** Without its length, a body in pieces would be sent in chunks, which many services refuse. */
+function bodyOf({ headers, body }: OutboundRequest): Pick<Dispatcher.DispatchOptions, 'headers' | 'body'> {
+  if (typeof body !== 'object' || Buffer.isBuffer(body)) return { headers, body };
+  const length = body.reduce((sum, piece) => sum + piece.length, 0);
+  return { headers: { ...headers, 'content-length': String(length) }, body: body as never };
 }
 
 function toOutboundError(error: Error, sent: boolean, host: string): OutboundError {

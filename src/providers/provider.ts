@@ -36,6 +36,8 @@ export interface Provider<Settings extends TObject = TObject> {
    * What it can do with a message after sending it, when its occurrence is acknowledged, resolved or cancelled. Default: nothing.
    */
   updates?: readonly UpdateAction[];
+  /** Whether it sends files. Otherwise, the text names them, and the history says that they were left out. */
+  attaches?: true;
   /** Generates a key pair if the public field is left out; it is stored from then on. */
   generates?: { publicField: string; make: () => Record<string, string> };
   /** Called once with valid settings; the sender is then used for many messages concurrently. */

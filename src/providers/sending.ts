@@ -5,7 +5,19 @@
 import type { Button } from '../core/buttons.ts';
 import type { OccurrenceChange } from '../core/message-updates.ts';
 import type { Content } from '../core/render/render.ts';
+import type { FileContent } from '../lib/file-content.ts';
 import type { Outbound } from '../lib/outbound.ts';
+
+/** A file of a message. */
+export interface Attachment {
+  /** A file name without a path, control characters and quotes. */
+  name: string;
+  contentType: string;
+  /** For an image that the HTML of an email refers to as `cid:` and this id; without angle brackets. */
+  contentId?: string;
+  /** Shared by all messages of the occurrence. */
+  file: FileContent;
+}
 
 /** One message to one recipient by one channel. */
 export interface Outgoing {
@@ -28,6 +40,8 @@ export interface Outgoing {
   locale?: string;
   /** Returns the local part of the return path, by which a bounce mail is recognized. Absent for test messages. */
   returnPath?: () => string;
+  /** Only for providers that declare `attaches`; absent if there are none. */
+  attachments?: readonly Attachment[];
   /** The current span, for receivers that continue the trace. */
   traceparent?: string;
   /**

@@ -21,6 +21,7 @@ export interface Write {
 /** Writes without an audit entry, with the reason. */
 export const unaudited: Record<string, string> = {
   triggerEvent: 'the occurrence itself is the record, with the key and the context',
+  uploadAttachment: 'has no effect until a trigger uses it, and the occurrence records that',
   updateLimits: 'not possible with a key: organization-limits.test.ts',
   simulateEvent: 'changes nothing',
   createRecipientToken: 'changes nothing: the token is signed, not kept',

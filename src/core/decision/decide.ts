@@ -64,6 +64,7 @@ export const reasons = {
   unknown: "the provider's response was lost; it may have been delivered",
   'unknown.earlier': "the provider's response to an earlier attempt was lost; it may have been delivered",
   'template.failed': 'the message could not be rendered',
+  'attachment.failed': 'an attachment could not be fetched, or must not be sent',
   'provider.day_limit': 'the provider has reached its limit of messages for this day',
   'provider.failed': 'the provider refused it, or could not be reached in any attempt',
   bounced: 'it bounced after the provider had accepted it',

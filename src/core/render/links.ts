@@ -20,6 +20,13 @@ export function resolveLink(href: readonly Part[], values: Values): string | und
   return allowedUrl(url);
 }
 
+/** Returns the URL of an image: as for a link, or `cid:` and the content id of an attachment, written by the author. */
+export function resolveImage(href: readonly Part[], values: Values): string | undefined {
+  const [only] = href;
+  if (href.length === 1 && typeof only === 'string' && /^cid:[\w.-]{1,64}$/.test(only)) return only;
+  return resolveLink(href, values);
+}
+
 /** No scheme and host name together are this long. */
 const maxPrefixLength = 2_000;
 

@@ -33,9 +33,10 @@ const htmlFormat: InlineFormat = {
   link: (url, inner) =>
     `<a class="link" href="${escapeHtml(url)}" style="color:#1a56db;text-decoration:underline">${inner || escapeHtml(url)}</a>`,
   image: (url, alt) =>
-    /^https?:/i.test(url)
+    /^(?:https?|cid):/i.test(url)
       ? `<img src="${escapeHtml(url)}" alt="${alt.replaceAll('<br>', ' ')}" style="max-width:100%;height:auto;border:0;vertical-align:middle">`
       : alt,
+  embedsImages: true,
   lineBreak: '<br>',
 };
 

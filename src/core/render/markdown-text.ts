@@ -1,6 +1,6 @@
 /** Renders Markdown as plain text. Also renders the inline elements of every other text format. */
 
-import { resolveLink } from './links.ts';
+import { resolveImage, resolveLink } from './links.ts';
 import type { Align, Block, Inline, Table } from './markdown.ts';
 import { joinParts, type Values } from './template-slots.ts';
 
@@ -16,6 +16,8 @@ export interface InlineFormat {
   del(inner: string): string;
   link(url: string, inner: string): string;
   image(url: string, alt: string): string;
+  /** Whether it can show an image that is attached to the message. */
+  embedsImages?: true;
   lineBreak: string;
 }
 
@@ -41,7 +43,7 @@ function renderInline(inline: Inline, values: Values, format: InlineFormat): str
       return url === undefined ? inner : format.link(url, inner);
     }
     case 'image': {
-      const url = resolveLink(inline.href, values);
+      const url = (format.embedsImages ? resolveImage : resolveLink)(inline.href, values);
       const alt = joinParts(inline.alt, values, format.text);
       return url === undefined ? alt : format.image(url, alt);
     }

@@ -45,6 +45,17 @@ export interface Applications {
   paused_at: Date | null;
 }
 
+export interface Attachments {
+  organization_id: number;
+  id: string;
+  name: string;
+  content_type: string;
+  bytes: number;
+  content: Buffer;
+  created_at: Generated<Date>;
+  expires_at: Date | null;
+}
+
 export interface Audit {
   organization_id: number;
   id: Generated<number>;
@@ -491,6 +502,13 @@ export interface Notifications {
   notify_resolved: Generated<boolean>;
 }
 
+export interface OccurrenceAttachments {
+  organization_id: number;
+  occurrence_id: string;
+  source: string;
+  attachment_id: string;
+}
+
 export interface Occurrences {
   organization_id: number;
   id: string;
@@ -814,6 +832,7 @@ export interface Tables {
   accounts: Accounts;
   addresses: Addresses;
   applications: Applications;
+  attachments: Attachments;
   audit: Audit;
   categories: Categories;
   channel_day_stats: ChannelDayStats;
@@ -849,6 +868,7 @@ export interface Tables {
   messages: Messages;
   missing_variables: MissingVariables;
   notifications: Notifications;
+  occurrence_attachments: OccurrenceAttachments;
   occurrences: Occurrences;
   organizations: Organizations;
   passkeys: Passkeys;

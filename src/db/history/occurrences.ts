@@ -1,6 +1,7 @@
 /** Reads occurrences for the API and for the engine. */
 import { type RawBuilder, sql } from 'kysely';
 import type pg from 'pg';
+import type { AttachmentReference } from '../../core/attachments.ts';
 import type { OccurrenceOutcome } from '../../core/decision/outcome.ts';
 import { lowestUuidAt, uuidRange } from '../../core/ids.ts';
 import type { JsonObject } from '../../core/json.ts';
@@ -24,13 +25,15 @@ export interface OccurrenceFacts {
   created_at: Date;
   /** The parent span in a trace. */
   traceparent: string | null;
+  /** The files that the trigger names; null if it names none. */
+  attachments: AttachmentReference[] | null;
 }
 
 const findOccurrences = {
   name: 'find_occurrences',
   text: `
     select o.organization_id, o.id, o.event_id, o.context, o.correlation_id, o.due_at, o.expires_at, o.cancelled_at,
-      o.created_at, o.acknowledged_at, o.resolved_at, o.traceparent
+      o.created_at, o.acknowledged_at, o.resolved_at, o.traceparent, o.options -> 'attachments' as attachments
     from unnest($1::bigint[], $2::uuid[]) as wanted (organization_id, id)
     join occurrences o on o.organization_id = wanted.organization_id and o.id = wanted.id`,
 };

@@ -30,7 +30,7 @@ import { type ClaimRequest, claimValues, pickRoundRobin } from './round-robin.ts
 import { outstandingText } from './status-text.ts';
 import { completedColumns, completionEventsText } from './webhook-events.ts';
 
-export interface ClaimedOccurrence extends Omit<OccurrenceFacts, 'cancelled_at'> {
+export interface ClaimedOccurrence extends Omit<OccurrenceFacts, 'cancelled_at' | 'attachments'> {
   project_id: number;
   application_id: number;
   priority: number;

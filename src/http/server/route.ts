@@ -79,10 +79,10 @@ interface EndpointBase<Name extends PathParameterName> {
   tag: string;
   status: 200 | 201 | 302;
   body?: TSchema;
-  /** Media type of the body if it is not JSON; the handler receives it as text. */
-  consumes?: 'text/csv';
+  /** Media type of the body if it is not JSON; the handler receives it as text, or as a Buffer if any type is accepted. */
+  consumes?: 'text/csv' | '*/*';
   /** Media type of the response if it is not JSON. */
-  produces?: 'text/csv' | 'application/x-ndjson' | 'text/event-stream';
+  produces?: 'text/csv' | 'application/octet-stream' | 'application/x-ndjson' | 'text/event-stream';
   bodyLimit?: number;
   /** Error statuses beyond those that follow from its method, path and body. */
   problems?: readonly (400 | 404 | 409 | 429 | 503)[];

@@ -31,6 +31,7 @@ import type { Resources } from '../resolve.ts';
 import { routes } from '../routes.ts';
 import { type Admission, chargeBody, createAdmission } from './auth.ts';
 import { clientErrorHandler, sendError } from './errors.ts';
+import { acceptFiles, anyType } from './file-bodies.ts';
 import { LargeBodies } from './large-bodies.ts';
 import { pageTimeOf, readChunk, sendList } from './lists.ts';
 import { refuseOtherMethods } from './methods.ts';
@@ -173,7 +174,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     await registerInteractionRequests(app, deps, linkFor, largeBodies);
     for (const route of routes) {
       if (!route.consumes) addRoute(app, route, deps, admit, linkFor, largeBodies);
-      else await app.register(async scope => addTextRoute(scope, route, deps, admit, linkFor, largeBodies));
+      else await app.register(async scope => addFileRoute(scope, route, deps, admit, linkFor, largeBodies));
     }
     refuseMethod = refuseOtherMethods(app, routes);
   }
@@ -268,7 +269,7 @@ function addRoute(
       if (route.consumes && request.body === undefined) throw invalid({ body: ['is required: send the file'] });
       const isLarge = Number(request.headers['content-length'] ?? bodyLimit) >= bodyLimit;
       if (isLarge) await nextTurn();
-      cleanBody(request);
+      if (route.consumes !== anyType) cleanBody(request);
       if (isLarge) await nextTurn();
     },
     handler: async (request, reply) => {
@@ -340,19 +341,10 @@ const anonymousCaller: Caller = {
   scope: null,
 };
 
-/** Adds a route with a text body, in its own Fastify scope: other routes do not accept its media type. */
-function addTextRoute(app: FastifyInstance, ...rest: Tail<Parameters<typeof addRoute>>): void {
+/** Adds a route whose body is a file, in its own Fastify scope: other routes do not accept its media type. */
+function addFileRoute(app: FastifyInstance, ...rest: Tail<Parameters<typeof addRoute>>): void {
   const [route, , , , largeBodies] = rest;
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser(route.consumes!, { parseAs: 'buffer' }, (request, bytes: Buffer, done) =>
-    largeBodies.run(request, bytes, () => {
-      const [, charset = 'utf-8'] = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '') ?? [];
-      const text = /^utf-?8$/i.test(charset) ? decodeBody(bytes) : undefined;
-      if (text !== undefined) return done(null, text);
-      const message = 'the file is not encoded as UTF-8: save it as "CSV UTF-8" and send it again';
-      return done(new AppError('request.malformed', message));
-    }),
-  );
+  acceptFiles(app, route.consumes!, largeBodies);
   addRoute(app, ...rest);
 }
 

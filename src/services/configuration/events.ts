@@ -1,5 +1,6 @@
 /** Events, and triggering them. */
 import { hash } from 'node:crypto';
+import type { AttachmentReference } from '../../core/attachments.ts';
 import { mergeEntry, refuseChanges, slugAdvice } from '../../core/configuration/entries.ts';
 import { sampleContext } from '../../core/context-schema/sample.ts';
 import { generalSlug } from '../../core/decision/preferences.ts';
@@ -14,12 +15,13 @@ import * as events from '../../db/configuration/events.ts';
 import { listEventNotifications } from '../../db/configuration/notifications.ts';
 import type { ResolvedPath, Slugs } from '../../db/configuration/organizations.ts';
 import type { Db } from '../../db/connection/pool.ts';
-import { encodeOccurrence, type NewOccurrence } from '../../db/ledger/accept.ts';
+import { encodeOccurrence, type NewOccurrence, type StoredOccurrence } from '../../db/ledger/accept.ts';
 import { encodeKeyedOccurrence, findKeyedOccurrence } from '../../db/ledger/dedup.ts';
 import { nextTurn } from '../../lib/slices.ts';
 import { traceIdOf } from '../../lib/traces.ts';
 import type { Deps } from '../deps.ts';
 import { resolve } from '../history/acknowledgements.ts';
+import { linkUploads, unlinkUploads } from '../history/attachments.ts';
 import type { Application } from './applications.ts';
 import {
   changeAndInvalidate,
@@ -138,12 +140,15 @@ async function accept(
   };
   // Encoding 1 MiB takes several ms: other work gets a turn first.
   if ((trigger.bytes ?? 0) > largeBytes) await nextTurn();
-  const stored =
+  const store = async () =>
     dedup_key === undefined || isResolution
-      ? await occurrences.add(encodeOccurrence(occurrence, trigger.bytes))
-      : await deps.keyedOccurrences.add(
+      ? occurrences.add(encodeOccurrence(occurrence, trigger.bytes))
+      : deps.keyedOccurrences.add(
           encodeKeyedOccurrence(occurrence, dedup_key, await closesAt(deps, path, now), trigger.bytes),
         );
+  const stored = await (options.attachments?.some(({ id }) => id !== undefined)
+    ? storeWithUploads(deps, occurrence, options.attachments, store)
+    : store());
   if ('conflict' in stored) {
     throw new AppError(
       'idempotency.conflict',
@@ -151,6 +156,20 @@ async function accept(
     );
   }
   return stored.id;
+}
+
+/** Links the uploads first, so that none can expire before the occurrence is stored. */
+async function storeWithUploads(
+  deps: Deps,
+  { organization_id, id }: NewOccurrence,
+  references: readonly AttachmentReference[],
+  store: () => Promise<StoredOccurrence>,
+): Promise<StoredOccurrence> {
+  await linkUploads(deps, organization_id, id, references);
+  const stored = await store();
+  // The trigger was a repetition, or joined an open occurrence.
+  if (!('id' in stored) || stored.id !== id) await unlinkUploads(deps, organization_id, id);
+  return stored;
 }
 
 /** Ignores an occurrence that retention has deleted. */

@@ -28,6 +28,7 @@ import {
   listShorterRetentionsAcrossTenants,
 } from '../../db/operations/retention.ts';
 import type { Deps } from '../deps.ts';
+import { deleteOldAttachments } from '../history/attachments.ts';
 import { deleteOldFeedback } from '../history/feedback.ts';
 import { sumStatistics } from '../history/stats.ts';
 import { sessionLifetime } from '../identity/sessions.ts';
@@ -45,6 +46,7 @@ export async function runMaintenance({ db }: Pick<Deps, 'db'>, now: number): Pro
   await dropOldPartitions(db, now);
   await deleteHistoryOfShorterRetention(db, now);
   await deleteUnpartitioned(db, now);
+  await deleteOldAttachments(db, now);
   await deleteOldStatisticsAcrossTenants(db, new Date(now));
   await sumStatistics({ db }, now);
   await deleteOldSessionsAcrossTenants(db, new Date(now), new Date(now - sessionLifetime.idleMs));

@@ -9,6 +9,7 @@ import MimeNode from 'nodemailer/lib/mime-node';
 import { encode as toQuoted, wrap as wrapQuoted } from 'nodemailer/lib/qp';
 import type { Outgoing } from '../../sending.ts';
 import { bodies, messageId, toMailbox, unsubscribeHeaders } from '../message.ts';
+import { addFiles, type EncodedFile } from './compose-files.ts';
 import { idHeaders } from './settings.ts';
 
 export interface ComposedMail {
@@ -16,6 +17,8 @@ export interface ComposedMail {
   id: string;
   envelope: { from: string; to: string };
   raw: Buffer;
+  /** What follows `raw` if there are attachments: shared with other emails, and without lines that start with a dot. */
+  rest?: readonly Buffer[];
 }
 
 export interface ComposeOptions {
@@ -36,7 +39,7 @@ export function createComposer({
   headers = {},
   bounce_domain,
   webhook_service,
-}: ComposeOptions): (outgoing: Outgoing) => ComposedMail {
+}: ComposeOptions): (outgoing: Outgoing, files?: readonly EncodedFile[]) => ComposedMail {
   const sender = toMailbox(from);
   // These headers are the same for every email.
   const leadingHeaders = [
@@ -46,7 +49,7 @@ export function createComposer({
   const trailingHeaders = [...(reply_to ? [header('Reply-To', toMailbox(reply_to))] : [])];
   const envelopeFrom = addressOf(encode('From', { name: '', address: sender.address }));
 
-  return outgoing => {
+  return (outgoing, files) => {
     // Encoded as one address: in a plain text, a comma would make it two.
     const to = plainAddress.test(outgoing.address)
       ? outgoing.address
@@ -69,10 +72,13 @@ export function createComposer({
       ...Object.entries(unsubscribeHeaders(outgoing)).map(([name, value]) => `${name}: ${value}`),
       'MIME-Version: 1.0',
     ].filter(Boolean);
-    const raw = `${head.join('\r\n')}\r\n${parts.length === 1 ? parts[0] : toAlternatives(parts)}\r\n`;
+    const body = parts.length === 1 ? parts[0]! : toAlternatives(parts);
     const returnPath = bounce_domain && outgoing.returnPath?.();
     const envelope = { from: returnPath ? `${returnPath}@${bounce_domain}` : envelopeFrom, to: addressOf(to) };
-    return { id, envelope, raw: Buffer.from(raw) };
+    const start = `${head.join('\r\n')}\r\n`;
+    if (!files) return { id, envelope, raw: Buffer.from(`${start}${body}\r\n`) };
+    const { text: opening, rest } = addFiles(body, files);
+    return { id, envelope, raw: Buffer.from(start + opening), rest };
   };
 }
 

@@ -176,12 +176,12 @@ export class SmtpSession {
   }
 
   #sendBody(transaction: MailTransaction): void {
+    const { rest } = transaction.mail;
+    // The connection reports why it failed.
+    if (rest)
+      return void this.#sendChunks(transaction, [escapeDots(transaction.body), ...rest, endOfData]).catch(() => {});
     const data = dotStuffed(transaction.body);
-    if (data.length > chunkBytes) {
-      // The connection reports why it failed.
-      this.#sendChunks(transaction, data).catch(() => {});
-      return;
-    }
+    if (data.length > chunkBytes) return void this.#sendChunks(transaction, [data]).catch(() => {});
     transaction.mail.transmitted = 'whole';
     if (!this.#supportsPipelining || !transaction.onBodySent) {
       this.#socket.write(data);
@@ -195,11 +195,14 @@ export class SmtpSession {
   }
 
   /** Writes in chunks, so that `transmitted` is accurate. */
-  async #sendChunks(transaction: MailTransaction, data: Buffer): Promise<void> {
+  async #sendChunks(transaction: MailTransaction, parts: readonly Buffer[]): Promise<void> {
     transaction.mail.transmitted = 'some';
-    for (let from = 0; from < data.length && this.#transactions[0] === transaction; from += chunkBytes) {
-      if (from + chunkBytes >= data.length) transaction.mail.transmitted = 'whole';
-      if (!this.#socket.write(data.subarray(from, from + chunkBytes))) await once(this.#socket, 'drain');
+    for (const [i, data] of parts.entries()) {
+      for (let from = 0; from < data.length && this.#transactions[0] === transaction; from += chunkBytes) {
+        const isLast = i === parts.length - 1 && from + chunkBytes >= data.length;
+        if (isLast) transaction.mail.transmitted = 'whole';
+        if (!this.#socket.write(data.subarray(from, from + chunkBytes))) await once(this.#socket, 'drain');
+      }
     }
   }
 }
@@ -211,8 +214,12 @@ const endOfData = Buffer.from('.\r\n');
 
 /** Escapes lines that start with a dot, and adds the final dot. */
 function dotStuffed(body: Buffer): Buffer {
-  if (body[0] !== 0x2e && !body.includes('\r\n.')) return Buffer.concat([body, endOfData]);
-  return Buffer.from(`${body.toString('latin1').replace(/(^|\r\n)\./g, '$1..')}.\r\n`, 'latin1');
+  return Buffer.concat([escapeDots(body), endOfData]);
+}
+
+function escapeDots(body: Buffer): Buffer {
+  if (body[0] !== 0x2e && !body.includes('\r\n.')) return body;
+  return Buffer.from(body.toString('latin1').replace(/(^|\r\n)\./g, '$1..'), 'latin1');
 }
 
 function refusedError(code: string, command: string, reply: string): SmtpError {

@@ -3,6 +3,7 @@ import { toBase64 } from '../../http-outcome.ts';
 import type { Provider } from '../../provider.ts';
 import type { Outcome, Outgoing } from '../../sending.ts';
 import { createComposer } from './compose.ts';
+import { encodeFiles } from './compose-files.ts';
 import { defaultTimeoutMs, openConnection } from './connection.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { toFailure } from './outcome.ts';
@@ -21,6 +22,7 @@ export const smtp: Provider<typeof SmtpSettings> = {
   summary: 'Any mail server.',
   settings: SmtpSettings,
   dedupes: false,
+  attaches: true,
   feedback: ({ webhook_service, webhook_secret }) =>
     webhook_service && { service: webhook_service, secret: webhook_secret },
   mailRoute: ({ host, user, bounce_domain, webhook_service, dkim_domain, dkim_selector, dkim_private_key }) => ({
@@ -47,9 +49,10 @@ export const smtp: Provider<typeof SmtpSettings> = {
 
     const send = async (outgoing: Outgoing): Promise<Outcome> => {
       let mail: Mail | undefined;
+      const files = outgoing.attachments && (await encodeFiles(outgoing.attachments));
       try {
         const composeNow = () => {
-          mail = compose(outgoing);
+          mail = compose(outgoing, files);
           return mail;
         };
         await pool.send(() => {

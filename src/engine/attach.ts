@@ -1,0 +1,41 @@
+/** Adds the files of the trigger to a message, or their names if its provider cannot send files. */
+import { fileNameOfUrl, toFileName } from '../core/attachments.ts';
+import type { Settlement } from '../db/ledger/deliveries.ts';
+import type { Outgoing } from '../providers/sending.ts';
+import { AttachmentError } from './attachment-error.ts';
+import { nameFiles } from './attachment-names.ts';
+import type { Engine } from './engine.ts';
+import type { CheckedContext } from './last-check.ts';
+import { settleAttachmentError } from './settlements.ts';
+
+/** Sends a message with its files. They stay in memory until it was sent. */
+export async function sendWithFiles(
+  engine: Engine,
+  { delivery, occurrence, channel }: CheckedContext,
+  outgoing: Outgoing,
+  send: (outgoing: Outgoing) => Promise<Settlement>,
+): Promise<Settlement> {
+  const references = occurrence.attachments!;
+  const { provider } = channel.providers[delivery.provider_index]!;
+  if (!provider.attaches || delivery.digest_id !== null) {
+    const names = references.map(({ name, url }) => (name ? toFileName(name) : url && fileNameOfUrl(url)));
+    const stored = names.includes(undefined) ? await engine.attachments.listFacts(delivery) : [];
+    const files = references.map(({ id }, i) => names[i] ?? stored.find(one => one.id === id)?.name ?? 'attachment');
+    const content = provider.attaches ? outgoing.content : nameFiles(outgoing.content, files);
+    const settlement = await send({ ...outgoing, content });
+    const why = provider.attaches ? 'a digest carries no files' : `${provider.title} sends no files here`;
+    const detail = `attachments left out, because ${why}: ${files.join(', ')}`;
+    return settlement.status === 'sent' ? { ...settlement, detail } : settlement;
+  }
+  try {
+    const held = await engine.attachments.hold(delivery, references);
+    try {
+      return await send({ ...outgoing, attachments: held.attachments });
+    } finally {
+      held.release();
+    }
+  } catch (error) {
+    if (!(error instanceof AttachmentError)) throw error;
+    return settleAttachmentError(delivery, error, Date.now());
+  }
+}
