@@ -38,7 +38,9 @@ interface AwsRequest {
   service: string;
   url: string;
   contentType: string;
-  body: string;
+  body?: string;
+  /** The SHA-256 of a body in pieces, in hexadecimal. */
+  bodyHash?: string;
 }
 
 interface AwsCredentials {
@@ -49,12 +51,12 @@ interface AwsCredentials {
 }
 
 /** Returns the headers of a POST, and the secrets among them. */
-export async function signAws({ service, url, contentType, body }: AwsRequest, credentials: AwsCredentials) {
+export async function signAws({ service, url, contentType, body, bodyHash }: AwsRequest, credentials: AwsCredentials) {
   const { region, access_key_id, secret_access_key, session_token } = credentials;
   const { headers } = await new AwsV4Signer({
     url,
     method: 'POST',
-    headers: { 'content-type': contentType },
+    headers: { 'content-type': contentType, ...(bodyHash && { 'x-amz-content-sha256': bodyHash }) },
     body,
     accessKeyId: access_key_id,
     secretAccessKey: secret_access_key,

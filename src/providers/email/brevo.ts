@@ -1,4 +1,6 @@
 /** https://developers.brevo.com/reference/send-transac-email */
+
+import { jsonFiles, withFiles } from '../http-files.ts';
 import { pick, readRetryAfter, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -22,26 +24,33 @@ export const brevo: Provider<typeof Settings> = {
   summary: 'Email through the Brevo API, formerly Sendinblue.',
   settings: Settings,
   dedupes: false,
+  attaches: true,
   feedback: ({ webhook_secret }) => ({ service: 'brevo', secret: webhook_secret }),
   open({ api_key, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toContact(from);
     const replyTo = reply_to && email.toContact(reply_to);
-    return httpSender(outgoing => {
+    return httpSender(async outgoing => {
+      const files = await jsonFiles(outgoing);
       const { text, html } = email.bodies(outgoing);
       return sendHttp(outbound, {
         url: email.join(endpoint, '/v3/smtp/email'),
         headers: { 'api-key': api_key, accept: 'application/json', 'content-type': 'application/json' },
-        body: JSON.stringify({
-          sender,
-          to: [{ email: outgoing.address }],
-          ...(replyTo && { replyTo }),
-          subject: outgoing.content.title,
-          ...(text && { textContent: text }),
-          ...(html && { htmlContent: html }),
-          // Comes back in the webhooks.
-          headers: { ...email.unsubscribeHeaders(outgoing), 'X-Mailin-custom': outgoing.id },
-          tags: [...new Set(Object.values(outgoing.tags))],
-        }),
+        body: withFiles(
+          JSON.stringify({
+            sender,
+            to: [{ email: outgoing.address }],
+            ...(replyTo && { replyTo }),
+            subject: outgoing.content.title,
+            ...(text && { textContent: text }),
+            ...(html && { htmlContent: html }),
+            // Comes back in the webhooks.
+            headers: { ...email.unsubscribeHeaders(outgoing), 'X-Mailin-custom': outgoing.id },
+            tags: [...new Set(Object.values(outgoing.tags))],
+            // Brevo has no content ids: an image for the body arrives as an ordinary file.
+            ...(files.length > 0 && { attachment: files.map(({ name, content }) => ({ name, content })) }),
+          }),
+          files,
+        ),
         timeoutMs: timeout_ms,
         secrets: [api_key],
         id: ({ json }) => pick(json, 'messageId')?.replace(/^<(.*)>$/, '$1'),

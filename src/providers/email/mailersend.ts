@@ -1,4 +1,6 @@
 /** https://developers.mailersend.com/api/v1/email.html#send-an-email */
+
+import { jsonFiles, withFiles } from '../http-files.ts';
 import { pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -24,23 +26,35 @@ export const mailersend: Provider<typeof Settings> = {
   summary: 'Email through the MailerSend API.',
   settings: Settings,
   dedupes: false,
+  attaches: true,
   feedback: ({ webhook_secret }) => ({ service: 'mailersend', secret: webhook_secret }),
   open({ api_token, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toContact(from);
     const replyTo = reply_to && email.toContact(reply_to);
-    return httpSender(outgoing =>
-      sendHttp(outbound, {
+    return httpSender(async outgoing => {
+      const files = await jsonFiles(outgoing);
+      return sendHttp(outbound, {
         url: email.join(endpoint, '/v1/email'),
         headers: { authorization: `Bearer ${api_token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({
-          from: sender,
-          to: [{ email: outgoing.address }],
-          ...(replyTo && { reply_to: replyTo }),
-          subject: outgoing.content.title,
-          ...email.bodies(outgoing),
-          ...(outgoing.unsubscribeUrl !== undefined && { list_unsubscribe: `<${outgoing.unsubscribeUrl}>` }),
-          tags: [...new Set(Object.values(outgoing.tags))].slice(0, maxTags),
-        }),
+        body: withFiles(
+          JSON.stringify({
+            from: sender,
+            to: [{ email: outgoing.address }],
+            ...(replyTo && { reply_to: replyTo }),
+            subject: outgoing.content.title,
+            ...email.bodies(outgoing),
+            ...(outgoing.unsubscribeUrl !== undefined && { list_unsubscribe: `<${outgoing.unsubscribeUrl}>` }),
+            tags: [...new Set(Object.values(outgoing.tags))].slice(0, maxTags),
+            ...(files.length > 0 && {
+              attachments: files.map(({ name, contentId, content }) => ({
+                content,
+                filename: name,
+                ...(contentId === undefined ? { disposition: 'attachment' } : { disposition: 'inline', id: contentId }),
+              })),
+            }),
+          }),
+          files,
+        ),
         timeoutMs: timeout_ms,
         secrets: [api_token],
         id: ({ headers }) => headers['x-message-id'],
@@ -50,7 +64,7 @@ export const mailersend: Provider<typeof Settings> = {
           if (status === 421) return { retry: true };
           return status === 403 ? { retry: false, denied: true } : undefined;
         },
-      }),
-    );
+      });
+    });
   },
 };

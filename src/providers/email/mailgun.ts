@@ -1,5 +1,6 @@
 /** https://documentation.mailgun.com/docs/mailgun/api-reference/send/mailgun/messages */
 import { Type } from 'typebox';
+import { type FormField, fileField, toForm } from '../http-files.ts';
 import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -32,32 +33,40 @@ export const mailgun: Provider<typeof Settings> = {
   summary: 'Email through the Mailgun API, US or EU.',
   settings: Settings,
   dedupes: false,
+  attaches: true,
   feedback: ({ webhook_secret }) => ({ service: 'mailgun', secret: webhook_secret }),
   open({ api_key, domain, region = 'us', from, reply_to, endpoint = regions[region], timeout_ms }, { outbound }) {
     const sender = email.toMailbox(from);
     const sendingDomain = domain ?? sender.address.slice(sender.address.lastIndexOf('@') + 1);
-    return httpSender(async outgoing => {
+    return httpSender(outgoing => {
       const { text, html } = email.bodies(outgoing);
-      const form = new FormData();
-      form.set('from', from);
-      form.set('to', outgoing.address);
-      form.set('subject', outgoing.content.title);
-      if (text) form.set('text', text);
-      if (html) form.set('html', html);
-      if (reply_to) form.set('h:Reply-To', reply_to);
-      form.set('h:Message-Id', `<${email.messageId(outgoing, sender)}>`);
-      for (const [name, value] of Object.entries(email.unsubscribeHeaders(outgoing))) form.set(`h:${name}`, value);
-      form.set('v:belfry_id', outgoing.id);
-      // Mailgun allows at most three tags, in ASCII.
-      for (const tag of Object.values(outgoing.tags)) form.append('o:tag', email.toLabel(tag).slice(0, 128));
-      const multipart = new Response(form);
+      const fields: FormField[] = [
+        ['from', from],
+        ['to', outgoing.address],
+        ['subject', outgoing.content.title],
+        ...(text ? [['text', text] satisfies FormField] : []),
+        ...(html ? [['html', html] satisfies FormField] : []),
+        ...(reply_to ? [['h:Reply-To', reply_to] satisfies FormField] : []),
+        ['h:Message-Id', `<${email.messageId(outgoing, sender)}>`],
+        ...Object.entries(email.unsubscribeHeaders(outgoing)).map(([name, value]): FormField => [`h:${name}`, value]),
+        ['v:belfry_id', outgoing.id],
+        // Mailgun allows at most three tags, in ASCII.
+        ...Object.values(outgoing.tags).map((tag): FormField => ['o:tag', email.toLabel(tag).slice(0, 128)]),
+        // The name of an image in the body is its content id.
+        ...(outgoing.attachments ?? []).map(file =>
+          file.contentId === undefined
+            ? fileField('attachment', file)
+            : fileField('inline', { ...file, name: file.contentId }),
+        ),
+      ];
+      const { contentType, body } = toForm(fields);
       return sendHttp(outbound, {
         url: email.join(endpoint, `/v3/${encodeURIComponent(sendingDomain)}/messages`),
         headers: {
           authorization: basic('api', api_key),
-          'content-type': multipart.headers.get('content-type')!,
+          'content-type': contentType,
         },
-        body: Buffer.from(await multipart.arrayBuffer()),
+        body,
         timeoutMs: timeout_ms,
         secrets: [api_key, toBase64(`api:${api_key}`)],
         id: ({ json }) => pick(json, 'id')?.replace(/^<(.*)>$/, '$1'),

@@ -1,4 +1,6 @@
 /** https://dev.mailjet.com/email/guides/send-api-v31/ */
+
+import { type JsonFile, jsonFiles, withFiles } from '../http-files.ts';
 import { basic, type ProviderAnswer, pick, sendHttp, toBase64 } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -23,30 +25,41 @@ export const mailjet: Provider<typeof Settings> = {
   summary: 'Email through the Mailjet API.',
   settings: Settings,
   dedupes: false,
+  attaches: true,
   feedback: ({ webhook_secret }) => ({ service: 'mailjet', secret: webhook_secret }),
   open({ api_key, secret_key, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toMailbox(from);
     const replyTo = reply_to && email.toMailbox(reply_to);
-    return httpSender(outgoing => {
+    return httpSender(async outgoing => {
+      const files = await jsonFiles(outgoing);
+      const images = files.filter(({ contentId }) => contentId !== undefined);
+      const others = files.filter(({ contentId }) => contentId === undefined);
       const { text, html } = email.bodies(outgoing);
       return sendHttp(outbound, {
         url: email.join(endpoint, '/v3.1/send'),
         headers: { authorization: basic(api_key, secret_key), 'content-type': 'application/json' },
-        body: JSON.stringify({
-          Messages: [
-            {
-              From: toPerson(sender),
-              To: [{ Email: outgoing.address }],
-              ...(replyTo && { ReplyTo: toPerson(replyTo) }),
-              Subject: outgoing.content.title,
-              ...(text && { TextPart: text }),
-              ...(html && { HTMLPart: html }),
-              ...(outgoing.unsubscribeUrl !== undefined && { Headers: email.unsubscribeHeaders(outgoing) }),
-              CustomID: outgoing.id,
-              EventPayload: JSON.stringify(outgoing.tags),
-            },
-          ],
-        }),
+        body: withFiles(
+          JSON.stringify({
+            Messages: [
+              {
+                From: toPerson(sender),
+                To: [{ Email: outgoing.address }],
+                ...(replyTo && { ReplyTo: toPerson(replyTo) }),
+                Subject: outgoing.content.title,
+                ...(text && { TextPart: text }),
+                ...(html && { HTMLPart: html }),
+                ...(outgoing.unsubscribeUrl !== undefined && { Headers: email.unsubscribeHeaders(outgoing) }),
+                CustomID: outgoing.id,
+                EventPayload: JSON.stringify(outgoing.tags),
+                ...(others.length > 0 && { Attachments: others.map(toFile) }),
+                ...(images.length > 0 && {
+                  InlinedAttachments: images.map(image => ({ ...toFile(image), ContentID: image.contentId })),
+                }),
+              },
+            ],
+          }),
+          files,
+        ),
         timeoutMs: timeout_ms,
         secrets: [api_key, secret_key, toBase64(`${api_key}:${secret_key}`)],
         // The number is too large for JavaScript, so it is read as text.
@@ -67,6 +80,10 @@ function classify({ status, json }: ProviderAnswer) {
 
 function errorOf(json: unknown, field: string): string | undefined {
   return pick(json, 'Messages', 0, 'Errors', 0, field);
+}
+
+function toFile({ name, contentType, content }: JsonFile) {
+  return { ContentType: contentType, Filename: name, Base64Content: content };
 }
 
 function toPerson({ name, address }: email.Mailbox): { Email: string; Name?: string } {

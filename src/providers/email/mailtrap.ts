@@ -1,4 +1,6 @@
 /** https://docs.mailtrap.io/developers/email-sending/transactional */
+
+import { jsonFiles, withFiles } from '../http-files.ts';
 import { pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -22,32 +24,47 @@ export const mailtrap: Provider<typeof Settings> = {
   summary: 'Email through the Mailtrap API.',
   settings: Settings,
   dedupes: false,
+  attaches: true,
   feedback: ({ webhook_secret }) => ({ service: 'mailtrap', secret: webhook_secret }),
   open({ api_token, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toContact(from);
     const replyTo = reply_to && email.toContact(reply_to);
-    return httpSender(outgoing =>
-      sendHttp(outbound, {
+    return httpSender(async outgoing => {
+      const files = await jsonFiles(outgoing);
+      return sendHttp(outbound, {
         url: email.join(endpoint, '/api/send'),
         headers: { authorization: `Bearer ${api_token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({
-          from: sender,
-          to: [{ email: outgoing.address }],
-          ...(replyTo && { reply_to: replyTo }),
-          // Mailtrap refuses an empty subject.
-          subject: outgoing.content.title || ' ',
-          ...email.bodies(outgoing),
-          ...(outgoing.unsubscribeUrl !== undefined && { headers: email.unsubscribeHeaders(outgoing) }),
-          category: outgoing.tags.event.slice(0, 255),
-          custom_variables: { belfry_id: outgoing.id },
-        }),
+        body: withFiles(
+          JSON.stringify({
+            from: sender,
+            to: [{ email: outgoing.address }],
+            ...(replyTo && { reply_to: replyTo }),
+            // Mailtrap refuses an empty subject.
+            subject: outgoing.content.title || ' ',
+            ...email.bodies(outgoing),
+            ...(outgoing.unsubscribeUrl !== undefined && { headers: email.unsubscribeHeaders(outgoing) }),
+            category: outgoing.tags.event.slice(0, 255),
+            custom_variables: { belfry_id: outgoing.id },
+            ...(files.length > 0 && {
+              attachments: files.map(({ name, contentType, contentId, content }) => ({
+                content,
+                type: contentType,
+                filename: name,
+                ...(contentId === undefined
+                  ? { disposition: 'attachment' }
+                  : { disposition: 'inline', content_id: contentId }),
+              })),
+            }),
+          }),
+          files,
+        ),
         timeoutMs: timeout_ms,
         secrets: [api_token],
         id: ({ json }) => pick(json, 'message_ids', 0),
         errorText: ({ json }) => pick(json, 'errors', 0),
         // The token belongs to another domain, or lacks the permission.
         classify: ({ status }) => (status === 403 ? { retry: false, denied: true } : undefined),
-      }),
-    );
+      });
+    });
   },
 };

@@ -1,5 +1,6 @@
 /** https://postmarkapp.com/developer/api/email-api */
 import { Type } from 'typebox';
+import { jsonFiles, withFiles } from '../http-files.ts';
 import { pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -26,10 +27,12 @@ export const postmark: Provider<typeof Settings> = {
   summary: 'Email through the Postmark API.',
   settings: Settings,
   dedupes: false,
+  attaches: true,
   feedback: ({ webhook_secret }) => ({ service: 'postmark', secret: webhook_secret }),
   open({ server_token, message_stream, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toMailbox(from);
-    return httpSender(outgoing => {
+    return httpSender(async outgoing => {
+      const files = await jsonFiles(outgoing);
       const { text, html } = email.bodies(outgoing);
       const { organization, event, notification } = outgoing.tags;
       return sendHttp(outbound, {
@@ -39,28 +42,39 @@ export const postmark: Provider<typeof Settings> = {
           'content-type': 'application/json',
           'x-postmark-server-token': server_token,
         },
-        body: JSON.stringify({
-          From: from,
-          To: outgoing.address,
-          ...(reply_to && { ReplyTo: reply_to }),
-          Subject: outgoing.content.title,
-          ...(text && { TextBody: text }),
-          ...(html && { HtmlBody: html }),
-          Tag: event,
-          // Postmark limits values to 80 characters.
-          Metadata: {
-            belfry_id: outgoing.id,
-            organization: organization.slice(0, 80),
-            notification: notification.slice(0, 80),
-          },
-          Headers: [
-            { Name: 'Message-ID', Value: `<${email.messageId(outgoing, sender)}>` },
-            // Otherwise Postmark replaces the Message-ID.
-            { Name: 'X-PM-KeepID', Value: 'true' },
-            ...Object.entries(email.unsubscribeHeaders(outgoing)).map(([Name, Value]) => ({ Name, Value })),
-          ],
-          ...(message_stream && { MessageStream: message_stream }),
-        }),
+        body: withFiles(
+          JSON.stringify({
+            From: from,
+            To: outgoing.address,
+            ...(reply_to && { ReplyTo: reply_to }),
+            Subject: outgoing.content.title,
+            ...(text && { TextBody: text }),
+            ...(html && { HtmlBody: html }),
+            Tag: event,
+            // Postmark limits values to 80 characters.
+            Metadata: {
+              belfry_id: outgoing.id,
+              organization: organization.slice(0, 80),
+              notification: notification.slice(0, 80),
+            },
+            Headers: [
+              { Name: 'Message-ID', Value: `<${email.messageId(outgoing, sender)}>` },
+              // Otherwise Postmark replaces the Message-ID.
+              { Name: 'X-PM-KeepID', Value: 'true' },
+              ...Object.entries(email.unsubscribeHeaders(outgoing)).map(([Name, Value]) => ({ Name, Value })),
+            ],
+            ...(message_stream && { MessageStream: message_stream }),
+            ...(files.length > 0 && {
+              Attachments: files.map(({ name, contentType, contentId, content }) => ({
+                Name: name,
+                Content: content,
+                ContentType: contentType,
+                ...(contentId !== undefined && { ContentID: `cid:${contentId}` }),
+              })),
+            }),
+          }),
+          files,
+        ),
         timeoutMs: timeout_ms,
         secrets: [server_token],
         id: ({ json }) => pick(json, 'MessageID'),

@@ -1,4 +1,6 @@
 /** https://resend.com/docs/api-reference/emails/send-email */
+
+import { jsonFiles, withFiles } from '../http-files.ts';
 import { pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -23,35 +25,48 @@ export const resend: Provider<typeof Settings> = {
   settings: Settings,
   // For 24 hours, the same Idempotency-Key gets the response of the first request.
   dedupes: true,
+  attaches: true,
   feedback: ({ webhook_secret }) => ({ service: 'resend', secret: webhook_secret }),
   open({ api_key, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
-    return httpSender(outgoing =>
-      sendHttp(outbound, {
+    return httpSender(async outgoing => {
+      const files = await jsonFiles(outgoing);
+      return sendHttp(outbound, {
         url: email.join(endpoint, '/emails'),
         headers: {
           authorization: `Bearer ${api_key}`,
           'content-type': 'application/json',
           'idempotency-key': outgoing.id,
         },
-        body: JSON.stringify({
-          from,
-          to: [outgoing.address],
-          ...(reply_to && { reply_to }),
-          subject: outgoing.content.title,
-          ...email.bodies(outgoing),
-          ...(outgoing.unsubscribeUrl !== undefined && { headers: email.unsubscribeHeaders(outgoing) }),
-          tags: Object.entries({ ...outgoing.tags, belfry_id: outgoing.id }).map(([name, value]) => ({
-            name,
-            value: email.toLabel(value),
-          })),
-        }),
+        body: withFiles(
+          JSON.stringify({
+            from,
+            to: [outgoing.address],
+            ...(reply_to && { reply_to }),
+            subject: outgoing.content.title,
+            ...email.bodies(outgoing),
+            ...(outgoing.unsubscribeUrl !== undefined && { headers: email.unsubscribeHeaders(outgoing) }),
+            tags: Object.entries({ ...outgoing.tags, belfry_id: outgoing.id }).map(([name, value]) => ({
+              name,
+              value: email.toLabel(value),
+            })),
+            ...(files.length > 0 && {
+              attachments: files.map(({ name, contentType, contentId, content }) => ({
+                filename: name,
+                content,
+                content_type: contentType,
+                ...(contentId !== undefined && { content_id: contentId }),
+              })),
+            }),
+          }),
+          files,
+        ),
         timeoutMs: timeout_ms,
         secrets: [api_key],
         id: ({ json }) => pick(json, 'id'),
         errorText: ({ json }) => pick(json, 'message'),
         // Another request with the same key is in flight.
         classify: ({ json }) => (pick(json, 'name') === 'concurrent_idempotent_requests' ? { retry: true } : undefined),
-      }),
-    );
+      });
+    });
   },
 };

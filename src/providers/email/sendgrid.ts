@@ -1,4 +1,6 @@
 /** https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send */
+
+import { jsonFiles, withFiles } from '../http-files.ts';
 import { pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -22,33 +24,48 @@ export const sendgrid: Provider<typeof Settings> = {
   summary: 'Email through the Twilio SendGrid API.',
   settings: Settings,
   dedupes: false,
+  attaches: true,
   feedback: ({ webhook_secret }) => ({ service: 'sendgrid', secret: webhook_secret }),
   open({ api_key, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toMailbox(from);
     const replyTo = reply_to && email.toMailbox(reply_to);
-    return httpSender(outgoing => {
+    return httpSender(async outgoing => {
+      const files = await jsonFiles(outgoing);
       const { text, html } = email.bodies(outgoing);
       const { tags } = outgoing;
       return sendHttp(outbound, {
         url: email.join(endpoint, '/v3/mail/send'),
         headers: { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({
-          personalizations: [{ to: [{ email: outgoing.address }], custom_args: { belfry_id: outgoing.id } }],
-          from: toPerson(sender),
-          ...(replyTo && { reply_to: toPerson(replyTo) }),
-          subject: outgoing.content.title,
-          // Plain text must come first.
-          content: [
-            ...(text ? [{ type: 'text/plain', value: text }] : []),
-            ...(html ? [{ type: 'text/html', value: html }] : []),
-          ],
-          // Duplicates are refused.
-          categories: [...new Set([tags.organization, tags.event, tags.notification])].map(tag => tag.slice(0, 255)),
-          headers: {
-            'Message-ID': `<${email.messageId(outgoing, sender)}>`,
-            ...email.unsubscribeHeaders(outgoing),
-          },
-        }),
+        body: withFiles(
+          JSON.stringify({
+            personalizations: [{ to: [{ email: outgoing.address }], custom_args: { belfry_id: outgoing.id } }],
+            from: toPerson(sender),
+            ...(replyTo && { reply_to: toPerson(replyTo) }),
+            subject: outgoing.content.title,
+            // Plain text must come first.
+            content: [
+              ...(text ? [{ type: 'text/plain', value: text }] : []),
+              ...(html ? [{ type: 'text/html', value: html }] : []),
+            ],
+            // Duplicates are refused.
+            categories: [...new Set([tags.organization, tags.event, tags.notification])].map(tag => tag.slice(0, 255)),
+            headers: {
+              'Message-ID': `<${email.messageId(outgoing, sender)}>`,
+              ...email.unsubscribeHeaders(outgoing),
+            },
+            ...(files.length > 0 && {
+              attachments: files.map(({ name, contentType, contentId, content }) => ({
+                content,
+                type: contentType,
+                filename: name,
+                ...(contentId === undefined
+                  ? { disposition: 'attachment' }
+                  : { disposition: 'inline', content_id: contentId }),
+              })),
+            }),
+          }),
+          files,
+        ),
         timeoutMs: timeout_ms,
         secrets: [api_key],
         id: ({ headers }) => headers['x-message-id'],

@@ -2,6 +2,7 @@
 import { encodeWord } from 'nodemailer/lib/mime-funcs';
 import { Type } from 'typebox';
 import { awsSettings, deniedErrors, signAws } from '../aws.ts';
+import { hashPieces, jsonFiles, withFiles } from '../http-files.ts';
 import { type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -38,6 +39,7 @@ export const ses: Provider<typeof Settings> = {
   summary: 'Email through Amazon Simple Email Service.',
   settings: Settings,
   dedupes: false,
+  attaches: true,
   feedback: ({ topic_arn }) => ({ service: 'ses', secret: topic_arn }),
   open(options, { outbound }) {
     const { region, configuration_set, from, reply_to } = options;
@@ -46,8 +48,9 @@ export const ses: Provider<typeof Settings> = {
     const replyTo = reply_to && encodeMailbox(reply_to);
     return httpSender(async outgoing => {
       const { text, html } = email.bodies(outgoing);
+      const files = await jsonFiles(outgoing);
       const labels = { ...outgoing.tags, belfry_id: outgoing.id };
-      const body = JSON.stringify({
+      const json = JSON.stringify({
         FromEmailAddress: sender,
         Destination: { ToAddresses: [outgoing.address] },
         ...(replyTo && { ReplyToAddresses: [replyTo] }),
@@ -58,13 +61,26 @@ export const ses: Provider<typeof Settings> = {
               Headers: Object.entries(email.unsubscribeHeaders(outgoing)).map(([Name, Value]) => ({ Name, Value })),
             }),
             Body: { ...(text && { Text: utf8(text) }), ...(html && { Html: utf8(html) }) },
+            ...(files.length > 0 && {
+              Attachments: files.map(({ name, contentType, contentId, content }) => ({
+                FileName: name,
+                RawContent: content,
+                ContentType: contentType,
+                ContentTransferEncoding: 'BASE64',
+                ...(contentId === undefined
+                  ? { ContentDisposition: 'ATTACHMENT' }
+                  : { ContentDisposition: 'INLINE', ContentId: contentId }),
+              })),
+            }),
           },
         },
         EmailTags: Object.entries(labels).map(([Name, value]) => ({ Name, Value: email.toLabel(value) })),
         ...(configuration_set && { ConfigurationSetName: configuration_set }),
       });
+      const body = withFiles(json, files);
+      const signed = typeof body === 'string' ? { body } : { bodyHash: await hashPieces(body) };
       const { headers, secrets } = await signAws(
-        { service: 'ses', url, contentType: 'application/json', body },
+        { service: 'ses', url, contentType: 'application/json', ...signed },
         options,
       );
       return sendHttp(outbound, {

@@ -1,5 +1,6 @@
 /** https://developers.sparkpost.com/api/transmissions/ */
 import { Type } from 'typebox';
+import { type JsonFile, jsonFiles, withFiles } from '../http-files.ts';
 import { type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -24,33 +25,43 @@ export const sparkpost: Provider<typeof Settings> = {
   summary: 'Email through the SparkPost API, US or EU.',
   settings: Settings,
   dedupes: false,
+  attaches: true,
   feedback: ({ webhook_secret }) => ({ service: 'sparkpost', secret: webhook_secret }),
   open({ api_key, region = 'us', from, reply_to, endpoint = regions[region], timeout_ms }, { outbound }) {
     const sender = email.toContact(from);
-    return httpSender(outgoing => {
+    return httpSender(async outgoing => {
+      const files = await jsonFiles(outgoing);
+      const images = files.filter(({ contentId }) => contentId !== undefined);
+      const others = files.filter(({ contentId }) => contentId === undefined);
       const { text, html } = email.bodies(outgoing);
       const { organization, event, notification } = outgoing.tags;
       return sendHttp(outbound, {
         url: email.join(endpoint, '/api/v1/transmissions'),
         headers: { authorization: api_key, 'content-type': 'application/json' },
-        body: JSON.stringify({
-          recipients: [{ address: { email: outgoing.address }, metadata: { belfry_id: outgoing.id } }],
-          metadata: { organization, event, notification },
-          content: {
-            from: sender,
-            subject: escapeBraces(outgoing.content.title),
-            ...(reply_to && { reply_to }),
-            ...(text && { text: escapeBraces(text) }),
-            ...(html && { html: escapeBraces(html) }),
-            ...(outgoing.unsubscribeUrl !== undefined && { headers: email.unsubscribeHeaders(outgoing) }),
-          },
-          // Links stay as they are: Belfry measures nothing without being asked to.
-          options: {
-            open_tracking: false,
-            click_tracking: false,
-            transactional: outgoing.unsubscribeUrl === undefined,
-          },
-        }),
+        body: withFiles(
+          JSON.stringify({
+            recipients: [{ address: { email: outgoing.address }, metadata: { belfry_id: outgoing.id } }],
+            metadata: { organization, event, notification },
+            content: {
+              from: sender,
+              subject: escapeBraces(outgoing.content.title),
+              ...(reply_to && { reply_to }),
+              ...(text && { text: escapeBraces(text) }),
+              ...(html && { html: escapeBraces(html) }),
+              ...(outgoing.unsubscribeUrl !== undefined && { headers: email.unsubscribeHeaders(outgoing) }),
+              ...(others.length > 0 && { attachments: others.map(file => toFile(file, file.name)) }),
+              // The name of an image is its content id.
+              ...(images.length > 0 && { inline_images: images.map(file => toFile(file, file.contentId!)) }),
+            },
+            // Links stay as they are: Belfry measures nothing without being asked to.
+            options: {
+              open_tracking: false,
+              click_tracking: false,
+              transactional: outgoing.unsubscribeUrl === undefined,
+            },
+          }),
+          files,
+        ),
         timeoutMs: timeout_ms,
         secrets: [api_key],
         id: ({ json }) => pick(json, 'results', 'id'),
@@ -60,6 +71,10 @@ export const sparkpost: Provider<typeof Settings> = {
     });
   },
 };
+
+function toFile({ contentType, content }: JsonFile, name: string) {
+  return { name, type: contentType, data: content };
+}
 
 /** SparkPost replaces {{ }} in every content; only this macro produces the two characters themselves. */
 function escapeBraces(text: string): string {
