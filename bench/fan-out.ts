@@ -81,12 +81,18 @@ export async function addMembers(sql: pg.Client, list: string, size: number): Pr
 }
 
 /** Returns deliveries per second, from the trigger until the last outcome is recorded. */
-export async function runFanOut({ key, sql }: Stage, address: string, slug: string, size: number): Promise<number> {
+export async function runFanOut(
+  { key, sql }: Stage,
+  address: string,
+  slug: string,
+  size: number,
+  options: object = {},
+): Promise<number> {
   const began = performance.now();
   const answer = await fetch(`${address}/api/o/bench/p/shop/a/web/e/${slug}/trigger/`, {
     method: 'POST',
     headers: { authorization: `Key ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ context: { n: 7 } }),
+    body: JSON.stringify({ context: { n: 7 }, options }),
   });
   if (answer.status !== 201) throw new Error(`${answer.status}: ${await answer.text()}`);
   const { occurrence } = (await answer.json()) as { occurrence: string };
@@ -95,7 +101,7 @@ export async function runFanOut({ key, sql }: Stage, address: string, slug: stri
     const { rows } = await sql.query<{ status: string; sent: number }>(text, [occurrence]);
     return rows[0]?.status === 'completed' && rows[0].sent === size;
   };
-  await until(`${size} messages`, completed, 120_000);
+  await until(`${size} messages`, completed, 900_000);
   return size / ((performance.now() - began) / 1_000);
 }
 

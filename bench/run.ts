@@ -7,6 +7,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { cpus, loadavg, release, totalmem, type } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { attachments } from './attachments.ts';
 import { backlog } from './backlog.ts';
 import { chart } from './chart.ts';
 import { crowded } from './crowded.ts';
@@ -46,6 +47,7 @@ export const scenarios: Scenario[] = [
   fanOut,
   preferences,
   mail,
+  attachments,
   latency,
   ledger,
   scaleOut,
