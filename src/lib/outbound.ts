@@ -61,7 +61,7 @@ export function createOutbound({
 
   const follow = async (address: string, request: OutboundRequest): Promise<OutboundResponse> => {
     const agent = await agentFor(request.http2 === true);
-    const deadline = performance.now() + (request.timeoutMs ?? defaultTimeoutMs);
+    const deadline = performance.now() + (request.timeoutMs ?? defaultTimeoutMs) + uploadMs(request);
     const headers = lowerCase({ 'user-agent': 'Belfry', ...request.headers });
     let url = readUrl(address);
     for (let hop = 0; ; hop++) {
@@ -98,6 +98,15 @@ export function createOutbound({
       await Promise.all([...agents.values()].map(async agent => (await agent).destroy()));
     },
   };
+}
+
+/** The slowest upload that is not given up: 10 MiB get 40 seconds more than the timeout. */
+const minUploadBytesPerMs = 262;
+
+function uploadMs({ body = '' }: OutboundRequest): number {
+  if (typeof body === 'string') return 0;
+  const length = Buffer.isBuffer(body) ? body.length : body.reduce((sum, piece) => sum + piece.length, 0);
+  return length / minUploadBytesPerMs;
 }
 
 /** Loads undici with the first request: a service that sends nothing uses 8 MB less memory. */

@@ -3,6 +3,7 @@
  * of a fan-out share it.
  */
 import { createHash, randomUUID } from 'node:crypto';
+import { type Failure, toReason } from './http-outcome.ts';
 import type { Attachment, Outgoing } from './sending.ts';
 
 /** A file in JSON: `content` stands for its base64, until `withFiles` replaces it. */
@@ -78,4 +79,14 @@ export async function hashPieces(pieces: readonly Buffer[]): Promise<string> {
     }
   }
   return hash.digest('hex');
+}
+
+/** Turns the failure of an upload into that of the message: nothing has reached the recipient, whatever became of it. */
+export function uploadFailure({ unknown: _, gone: __, ...failure }: Failure, { name }: Attachment): Failure {
+  return { ...failure, reason: toReason(`uploading ${name}: ${failure.reason}`) };
+}
+
+/** The outcome if an earlier part of the message has been sent: sending it again may repeat that part. */
+export function partFailure(failure: Failure): Failure {
+  return { ...failure, retry: true, unknown: true, reason: toReason(`only a part was sent: ${failure.reason}`) };
 }

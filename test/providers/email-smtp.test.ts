@@ -2,8 +2,9 @@ import { createHash, createVerify, generateKeyPairSync } from 'node:crypto';
 import { promises as dns } from 'node:dns';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { shapeErrors } from '../../src/core/configuration/shape.ts';
+import { FileContent } from '../../src/lib/file-content.ts';
 import { smtp } from '../../src/providers/email/smtp/smtp.ts';
-import type { Outcome } from '../../src/providers/sending.ts';
+import type { Outcome, Outgoing } from '../../src/providers/sending.ts';
 import { certificate } from '../support/certificate.ts';
 import { exampleOutgoing } from '../support/compliance.ts';
 import type { Mail, SmtpFault } from '../support/smtp.ts';
@@ -62,14 +63,18 @@ describe('a mail', () => {
     expect(peer.mails[0]!.raw).not.toContain('root:');
   });
 
-  it('is signed for the domain', async () => {
+  const file = new FileContent(Buffer.from('a line that ends with a space \r\n.\r\n'.repeat(20_000)));
+  it.for<[string, Partial<Outgoing>]>([
+    ['', {}],
+    [' with its files', { attachments: [{ name: 'a.txt', contentType: 'text/plain', file }] }],
+  ])('is signed for the domain%s', async ([, changes]) => {
     const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
     const { peer, sender } = await open({
       dkim_domain: 'acme.test',
       dkim_selector: 's1',
       dkim_private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
     });
-    await sender.send(exampleOutgoing());
+    await sender.send(exampleOutgoing(changes));
     const { raw, headers } = peer.mails[0]!;
     const line = headers['dkim-signature']!;
     const tag = (name: string) => new RegExp(`(?:^|; ?)${name}=([^;]*)`).exec(line)?.[1]?.replace(/\s/g, '') ?? '';

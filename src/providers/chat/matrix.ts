@@ -3,9 +3,10 @@ import { Type } from 'typebox';
 import type { Content } from '../../core/render/render.ts';
 import { escapeAngles, headingOf, toPlainText, truncateBytes } from '../chat-text.ts';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
+import { uploadFailure } from '../http-files.ts';
 import { type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender, type Outcome } from '../sending.ts';
+import { type Attachment, httpSender, type Outcome, type Outgoing } from '../sending.ts';
 
 const Settings = settings({
   server_url: serverUrl('The URL of the homeserver.', 'https://matrix.acme.test'),
@@ -39,27 +40,65 @@ export const matrix: Provider<typeof Settings> = {
   // By the transaction ID.
   dedupes: true,
   updates: ['update', 'retract'],
+  attaches: true,
   reach: ({ room_id }) => (room_id ? 'room' : 'address'),
   open({ server_url, access_token, room_id, notice = false, timeout_ms }, { outbound }) {
+    const call = {
+      timeoutMs: timeout_ms,
+      secrets: [access_token],
+      errorText: ({ json }: ProviderAnswer) =>
+        [pick(json, 'errcode'), pick(json, 'error')].filter(Boolean).join(' ') || undefined,
+      classify,
+    };
+    const authorization = `Bearer ${access_token}`;
+
+    // The server stores an event once for each transaction id, so that a retry repeats nothing.
     const put = async (address: string, rest: string[], body: object): Promise<Outcome> => {
-      const room = room_id ?? address;
-      if (!room.startsWith('!'))
-        return { ok: false, retry: false, reason: 'the address is not a room ID, which starts with !' };
-      const path = ['rooms', room, ...rest].map(encodeURIComponent).join('/');
+      const path = ['rooms', room_id ?? address, ...rest].map(encodeURIComponent).join('/');
       return sendHttp(outbound, {
+        ...call,
         method: 'PUT',
         url: join(server_url, `/_matrix/client/v3/${path}`),
-        headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
+        headers: { authorization, 'content-type': 'application/json' },
         body: JSON.stringify(body),
-        timeoutMs: timeout_ms,
-        secrets: [access_token],
         id: ({ json }) => pick(json, 'event_id'),
-        errorText: ({ json }) => [pick(json, 'errcode'), pick(json, 'error')].filter(Boolean).join(' ') || undefined,
-        classify,
       });
     };
     const toEvent = (content: Content) => ({ msgtype: notice ? 'm.notice' : 'm.text', ...toBody(content) });
-    return httpSender(({ id, address, content }) => put(address, ['send', 'm.room.message', id], toEvent(content)), {
+
+    /** Returns the URI of a file that no room has yet. */
+    const upload = async (attachment: Attachment): Promise<Outcome> => {
+      const { name, contentType, file } = attachment;
+      const uploaded = await sendHttp(outbound, {
+        ...call,
+        url: join(server_url, `/_matrix/media/v3/upload?filename=${encodeURIComponent(name)}`),
+        headers: { authorization, 'content-type': contentType },
+        body: file.bytes,
+        id: ({ json }) => pick(json, 'content_uri'),
+      });
+      return uploaded.ok ? uploaded : uploadFailure(uploaded, attachment);
+    };
+
+    const send = async ({ id, address, content, attachments = [] }: Outgoing): Promise<Outcome> => {
+      if (!(room_id ?? address).startsWith('!'))
+        return { ok: false, retry: false, reason: 'the address is not a room ID, which starts with !' };
+      const uris: string[] = [];
+      for (const attachment of attachments) {
+        const uploaded = await upload(attachment);
+        if (!uploaded.ok) return uploaded;
+        uris.push(uploaded.id ?? '');
+      }
+      const post = (transaction: string, event: object) => put(address, ['send', 'm.room.message', transaction], event);
+      const outcome = await post(id, toEvent(content));
+      if (!outcome.ok) return outcome;
+      for (const [i, attachment] of attachments.entries()) {
+        const sent = await post(`${id}.${i}`, toFile(attachment, uris[i]!));
+        if (!sent.ok) return sent;
+      }
+      return outcome;
+    };
+
+    return httpSender(send, {
       update: ({ id, address, content, messageId, change }) => {
         const event = toEvent(content);
         // Clients without replacements show the asterisk.
@@ -74,6 +113,11 @@ export const matrix: Provider<typeof Settings> = {
     });
   },
 };
+
+function toFile({ name, contentType, file }: Attachment, url: string): object {
+  const msgtype = contentType.startsWith('image/') ? 'm.image' : 'm.file';
+  return { msgtype, body: name, filename: name, url, info: { mimetype: contentType, size: file.bytes.length } };
+}
 
 function toBody(content: Content): { body: string; format?: string; formatted_body?: string } {
   const body = truncateBytes(toPlainText(content), maxBytes);

@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import type { Content } from '../../core/render/render.ts';
 import { toMarkdown, truncate } from '../chat-text.ts';
 import { secretPartsOf, secretUrl, TimeoutMs } from '../fields.ts';
+import { fileField, toForm } from '../http-files.ts';
 import { type HttpSend, type ProviderAnswer, pick, readRetryAfter, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -37,6 +38,7 @@ export const discordWebhook: Provider<typeof Settings> = {
   shows: ['formatting'],
   dedupes: false,
   updates: ['update', 'retract'],
+  attaches: true,
   reach: () => 'room',
   open({ url, username, thread_id, timeout_ms }, { outbound }) {
     const target = toRequestUrl(url, thread_id);
@@ -57,13 +59,19 @@ export const discordWebhook: Provider<typeof Settings> = {
       allowed_mentions: { parse: [] },
     });
     return httpSender(
-      ({ content }) =>
-        sendHttp(outbound, {
+      ({ content, attachments }) => {
+        const json = JSON.stringify({ ...toBody(content), username });
+        const form =
+          attachments &&
+          toForm([['payload_json', json], ...attachments.map((file, i) => fileField(`files[${i}]`, file))]);
+        return sendHttp(outbound, {
           ...call,
           url: target,
-          body: JSON.stringify({ ...toBody(content), username }),
+          headers: { 'content-type': form?.contentType ?? 'application/json' },
+          body: form?.body ?? json,
           id: ({ json }) => pick(json, 'id'),
-        }),
+        });
+      },
       {
         update: ({ messageId, content }) =>
           sendHttp(outbound, {

@@ -3,6 +3,11 @@ import { escapeAngles, headingOf, paragraphs, truncate } from '../chat-text.ts';
 import type { ShownButton } from '../interactions.ts';
 import { toActionsBlock } from './interactions.ts';
 
+export interface Message {
+  text: string;
+  blocks?: unknown[];
+}
+
 /** Slack truncates or refuses longer texts. */
 const maxLength = 40_000;
 /** Of the text of a section, and of the blocks of a message. */
@@ -13,10 +18,7 @@ const maxBlocks = 50;
  * Slack shows the blocks, and the text in notifications and wherever only text is supported. In both, values are escaped:
  * `<!channel>` in a user's name mentions no one.
  */
-export function toMessage(
-  content: Content,
-  buttons: readonly ShownButton[] = [],
-): { text: string; blocks?: unknown[] } {
+export function toMessage(content: Content, buttons: readonly ShownButton[] = []): Message {
   const heading = headingOf(content);
   const title = /^$|\*/.test(heading) ? heading : `*${heading}*`;
   const text = truncate(paragraphs(escapeAngles(title), content.markup ?? escapeAngles(content.text)), maxLength);

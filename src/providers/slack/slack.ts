@@ -5,6 +5,7 @@
 import { Type } from 'typebox';
 import { isEmail } from '../../core/text.ts';
 import { endpoint, join, TimeoutMs, webhookSecret } from '../fields.ts';
+import { uploadFailure } from '../http-files.ts';
 import {
   type Failure,
   type HttpSend,
@@ -17,9 +18,9 @@ import {
 } from '../http-outcome.ts';
 import { anyoneMayAct, shownButtons } from '../interactions.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender, type Outcome, type Sender, type SentMessage } from '../sending.ts';
+import { type Attachment, httpSender, type Outcome, type Sender, type SentMessage } from '../sending.ts';
 import { slackInteractions } from './interactions.ts';
-import { toMessage } from './message.ts';
+import { type Message, toMessage } from './message.ts';
 
 const defaultEndpoint = 'https://slack.com/api';
 
@@ -68,6 +69,7 @@ export const slack: Provider<typeof Settings> = {
   shows: ['formatting', 'buttons'],
   dedupes: false,
   updates: ['update', 'retract'],
+  attaches: true,
   interactions: ({ token, endpoint = defaultEndpoint, signing_secret, anyone_may_act = false }) =>
     slackInteractions({ token, endpoint, signing_secret, anyone_may_act }),
   open({ token, signing_secret, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
@@ -102,14 +104,51 @@ export const slack: Provider<typeof Settings> = {
         body: JSON.stringify(body),
         ...more,
       });
-    const send = (channel: string, message: object): Promise<Outcome> =>
-      post(
-        'chat.postMessage',
-        { channel, ...message },
-        {
-          id: ({ json }) => idInRoom(pick(json, 'channel'), pick(json, 'ts')),
+    /** Returns the id of a file that is not shared with anyone yet. */
+    const upload = async (attachment: Attachment): Promise<Outcome> => {
+      const { name, file } = attachment;
+      let target: string | undefined;
+      const begun = await sendHttp(outbound, {
+        ...call,
+        url: join(endpoint, '/files.getUploadURLExternal'),
+        headers: { authorization, 'content-type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams({ filename: name, length: String(file.bytes.length) }).toString(),
+        id: ({ json }) => {
+          target = pick(json, 'upload_url');
+          return pick(json, 'file_id');
         },
-      );
+      });
+      if (!begun.ok) return uploadFailure(begun, attachment);
+      if (!begun.id || !target) return { ok: false, retry: true, reason: 'Slack returned no URL for the upload' };
+      const headers = { 'content-type': 'application/octet-stream' };
+      // The URL is a secret, and its response is not JSON.
+      const options = { timeoutMs: timeout_ms, secrets: [token, target] };
+      const sent = await sendHttp(outbound, { ...options, url: target, headers, body: file.bytes });
+      return sent.ok ? begun : uploadFailure(sent, attachment);
+    };
+
+    /** Shares uploaded files in one message with the text. */
+    const sendFiles = async (
+      channel: string,
+      message: Message,
+      attachments: readonly Attachment[],
+    ): Promise<Outcome> => {
+      const files: { id: string; title: string }[] = [];
+      for (const attachment of attachments) {
+        const uploaded = await upload(attachment);
+        if (!uploaded.ok) return uploaded;
+        files.push({ id: uploaded.id!, title: attachment.name });
+      }
+      const text = message.blocks ? { blocks: message.blocks } : { initial_comment: message.text };
+      // Takes the ids of channels and of users. Slack does not say which message this becomes, so it cannot be changed.
+      return post('files.completeUploadExternal', { files, channels: channel, ...text });
+    };
+
+    const send = (channel: string, message: Message, attachments?: readonly Attachment[]): Promise<Outcome> => {
+      if (attachments) return sendFiles(channel, message, attachments);
+      const id: HttpSend['id'] = ({ json }) => idInRoom(pick(json, 'channel'), pick(json, 'ts'));
+      return post('chat.postMessage', { channel, ...message }, { id });
+    };
     const find = ({ messageId, address }: SentMessage) => {
       const [channel, ts] = splitIdInRoom(messageId, address);
       return { channel, ts };
@@ -123,13 +162,13 @@ export const slack: Provider<typeof Settings> = {
         }),
     };
 
-    return httpSender(async ({ address, content, buttons }) => {
+    return httpSender(async ({ address, content, buttons, attachments }) => {
       // Slack marks every button of an app that cannot receive interactions, even if it only opens a page.
       const shown = signing_secret ? shownButtons(buttons, { callbacks: true, maxLabel: 75 }) : [];
       const sendAll = async (channel: string) => {
-        const outcome = await send(channel, toMessage(content, shown));
+        const outcome = await send(channel, toMessage(content, shown), attachments);
         const isRefused = shown.length > 0 && !outcome.ok && outcome.reason.includes('invalid_blocks');
-        return isRefused ? send(channel, toMessage(content)) : outcome;
+        return isRefused ? send(channel, toMessage(content), attachments) : outcome;
       };
       if (!isEmail(address)) return sendAll(address);
       const person = await lookUp(address);

@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import type { Content } from '../../core/render/render.ts';
 import { escapeAngles, headingOf, paragraphs, truncate } from '../chat-text.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
+import { type FormField, fileField, partFailure, toForm } from '../http-files.ts';
 import {
   type HttpSend,
   idInRoom,
@@ -14,7 +15,7 @@ import {
 } from '../http-outcome.ts';
 import { anyoneMayAct, type ShownButton, shownButtons } from '../interactions.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender, type Sender, type SentMessage } from '../sending.ts';
+import { type Attachment, httpSender, type Outcome, type Sender, type SentMessage } from '../sending.ts';
 import { telegramInteractions } from './interactions.ts';
 
 const defaultEndpoint = 'https://api.telegram.org';
@@ -45,6 +46,16 @@ const Settings = settings({
 
 /** Maximum characters of the visible text, without markup. */
 const maxLength = 4096;
+const maxCaptionLength = 1024;
+
+interface Keyboard {
+  reply_markup?: object;
+}
+
+interface Text {
+  text: string;
+  parse_mode?: 'HTML';
+}
 
 /**
  * A user who blocked or removed the bot, or closed the account, cannot be reached again. Other 403 errors are temporary,
@@ -62,20 +73,32 @@ export const telegramBot: Provider<typeof Settings> = {
   shows: ['formatting', 'buttons'],
   dedupes: false,
   updates: ['update', 'retract'],
+  attaches: true,
   interactions: ({ endpoint = defaultEndpoint, secret_token, anyone_may_act }) =>
     telegramInteractions(endpoint, secret_token, anyone_may_act),
   open({ token, secret_token, link_preview = false, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
-    const call = (method: string, body: object, decide: HttpSend['classify'] = classify) =>
-      sendHttp(outbound, {
+    const call = (
+      method: string,
+      body: object | ReturnType<typeof toForm>,
+      decide: HttpSend['classify'] = classify,
+    ) => {
+      const form = 'contentType' in body ? body : undefined;
+      return sendHttp(outbound, {
         url: join(endpoint, `/bot${token}/${method}`),
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
+        headers: { 'content-type': form?.contentType ?? 'application/json' },
+        body: form?.body ?? JSON.stringify(body),
         timeoutMs: timeout_ms,
         secrets: [token, token.split(':')[1]],
-        id: ({ json }) => idInRoom(pick(json, 'result', 'chat', 'id'), pick(json, 'result', 'message_id')),
+        id: ({ json }) => {
+          // The text of an album belongs to its last file.
+          const results = (json as { result?: unknown } | undefined)?.result;
+          const message = Array.isArray(results) ? results.at(-1) : results;
+          return idInRoom(pick(message, 'chat', 'id'), pick(message, 'message_id'));
+        },
         errorText: ({ json }) => pick(json, 'description'),
         classify: decide,
       });
+    };
     const previews = { link_preview_options: { is_disabled: !link_preview } };
     const unless = (description: RegExp) => (answer: ProviderAnswer) =>
       description.test(pick(answer.json, 'description') ?? '') ? ({ ok: true } as const) : classify(answer);
@@ -86,8 +109,14 @@ export const telegramBot: Provider<typeof Settings> = {
     const updates: Pick<Sender, 'update' | 'retract'> = {
       // Without `reply_markup`, the buttons are removed.
       update: async sent => {
-        const edit = (text: object) =>
-          call('editMessageText', { ...find(sent), ...text, ...previews }, unless(/message is not modified/i));
+        const isDone = unless(/message is not modified/i);
+        const edit = async (text: Text): Promise<Outcome> => {
+          const outcome = await call('editMessageText', { ...find(sent), ...text, ...previews }, isDone);
+          if (outcome.ok || !/no text in the message/i.test(outcome.reason)) return outcome;
+          // A file with a caption.
+          const { text: caption, ...mode } = text;
+          return call('editMessageCaption', { ...find(sent), caption, ...mode }, isDone);
+        };
         const outcome = await edit(toText(sent.content));
         const isRefused = !outcome.ok && /can't parse entities/i.test(outcome.reason);
         return isRefused ? edit(toPlainText(sent.content)) : outcome;
@@ -95,14 +124,30 @@ export const telegramBot: Provider<typeof Settings> = {
       retract: sent => call('deleteMessage', find(sent), unless(/message to delete not found/i)),
     };
 
-    return httpSender(async ({ address, content, buttons }) => {
+    return httpSender(async ({ address, content, buttons, attachments }) => {
       const keyboard = toKeyboard(shownButtons(buttons, { callbacks: secret_token !== undefined, maxLabel: 64 }));
       let answer: ProviderAnswer | undefined;
-      const post = (chat: string, text: object, more = keyboard) =>
-        call('sendMessage', { chat_id: chat, ...text, ...previews, ...more }, response => {
-          answer = response;
-          return classify(response);
-        });
+      const read = (response: ProviderAnswer) => {
+        answer = response;
+        return classify(response);
+      };
+      const sendText = (chat: string, text: Text, more: Keyboard) =>
+        call('sendMessage', { chat_id: chat, ...text, ...previews, ...more }, read);
+      const sendFiles = (chat: string, files: readonly Attachment[], caption?: Text, more: Keyboard = {}) => {
+        const { method, fields } = toFiles(files, caption);
+        const keys: FormField[] = more.reply_markup ? [['reply_markup', JSON.stringify(more.reply_markup)]] : [];
+        return call(method, toForm([['chat_id', chat], ...fields, ...keys]), read);
+      };
+      const post = async (chat: string, text: Text, more: Keyboard = keyboard): Promise<Outcome> => {
+        if (!attachments) return sendText(chat, text, more);
+        // A short text is the caption of the files, so that all of it is one message. An album has no buttons.
+        const isOne = attachments.length === 1 || !more.reply_markup;
+        if (isOne && visibleLength(text) <= maxCaptionLength) return sendFiles(chat, attachments, text, more);
+        const first = await sendText(chat, text, more);
+        if (!first.ok) return first;
+        const files = await sendFiles(chat, attachments);
+        return files.ok ? first : partFailure(files);
+      };
 
       const outcome = await post(address, toText(content));
       if (outcome.ok || !answer) return outcome;
@@ -129,7 +174,7 @@ function classify({
 }
 
 /** https://core.telegram.org/bots/api#inlinekeyboardmarkup, two buttons in a row. */
-function toKeyboard(buttons: readonly ShownButton[]): { reply_markup?: object } {
+function toKeyboard(buttons: readonly ShownButton[]): Keyboard {
   if (buttons.length === 0) return {};
   const keys = buttons.map(({ label, token, url }) =>
     token === undefined ? { text: label, url } : { text: label, callback_data: token },
@@ -139,14 +184,39 @@ function toKeyboard(buttons: readonly ShownButton[]): { reply_markup?: object } 
 }
 
 /** The visible text is limited. Markup cannot be truncated, so a text that is too long gets none. */
-function toText(content: Content): { text: string; parse_mode?: 'HTML' } {
+function toText(content: Content): Text {
   const heading = headingOf(content);
   const title = heading && `<b>${escapeAngles(heading)}</b>`;
   const text = paragraphs(title, content.markup ?? escapeAngles(content.text));
-  const visible = text.replace(/<[^>]*>/g, '').replace(/&\w+;/g, '&');
-  return visible.length > maxLength ? toPlainText(content) : { text, parse_mode: 'HTML' };
+  const formatted: Text = { text, parse_mode: 'HTML' };
+  return visibleLength(formatted) > maxLength ? toPlainText(content) : formatted;
 }
 
-function toPlainText(content: Content): { text: string } {
+function visibleLength({ text, parse_mode }: Text): number {
+  return parse_mode ? text.replace(/<[^>]*>/g, '').replace(/&\w+;/g, '&').length : text.length;
+}
+
+/** Several files are an album, which Telegram shows as one message. An album of documents has no pictures. */
+function toFiles(files: readonly Attachment[], caption: Text | undefined): { method: string; fields: FormField[] } {
+  const captionFields = caption && {
+    caption: caption.text,
+    ...(caption.parse_mode && { parse_mode: caption.parse_mode }),
+  };
+  const [only] = files;
+  if (files.length === 1) {
+    const kind = /^image\/(jpeg|png)$/.test(only!.contentType) ? 'photo' : 'document';
+    const method = kind === 'photo' ? 'sendPhoto' : 'sendDocument';
+    return { method, fields: [...Object.entries(captionFields ?? {}), fileField(kind, only!)] };
+  }
+  const media = files.map((_, i) => ({
+    type: 'document',
+    media: `attach://file${i}`,
+    ...(i === files.length - 1 && captionFields),
+  }));
+  const fields = files.map((file, i) => fileField(`file${i}`, file));
+  return { method: 'sendMediaGroup', fields: [['media', JSON.stringify(media)], ...fields] };
+}
+
+function toPlainText(content: Content): Text {
   return { text: truncate(paragraphs(headingOf(content), content.text), maxLength) };
 }

@@ -7,9 +7,10 @@ import { isObject } from '../../core/json.ts';
 import type { Content } from '../../core/render/render.ts';
 import { toPlainText, truncate } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs, webhookSecret } from '../fields.ts';
+import { fileField, partFailure, toForm, uploadFailure } from '../http-files.ts';
 import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
+import { type Attachment, httpSender, type Outcome } from '../sending.ts';
 
 const defaultEndpoint = 'https://graph.facebook.com/v23.0';
 
@@ -42,6 +43,7 @@ const Settings = settings({
 });
 
 const maxTextLength = 4_096;
+const maxCaptionLength = 1_024;
 const maxParameterLength = 1_024;
 const maxParameters = 50;
 
@@ -52,39 +54,114 @@ export const whatsapp: Provider<typeof Settings> = {
   summary: 'WhatsApp messages through the API of Meta: approved templates, and free text within 24 hours.',
   settings: Settings,
   dedupes: false,
+  attaches: true,
   reads: 'text',
   feedback: ({ webhook_secret }) => ({ service: 'whatsapp', secret: webhook_secret }),
   open({ access_token, phone_number_id, template, language, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
-    return httpSender(({ id, address, content }) =>
-      sendHttp(outbound, {
-        url: join(endpoint, `/${phone_number_id}/messages`),
-        headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({
-          messaging_product: 'whatsapp',
-          recipient_type: 'individual',
-          to: address,
-          ...toMessage(content, { template, language }),
-          // Comes back in the status webhooks.
-          biz_opaque_callback_data: id,
-        }),
-        timeoutMs: timeout_ms,
-        secrets: [access_token],
-        id: ({ json }) => pick(json, 'messages', 0, 'id'),
-        errorText: ({ json }) =>
-          [pick(json, 'error', 'code'), pick(json, 'error', 'error_data', 'details') ?? pick(json, 'error', 'message')]
-            .filter(Boolean)
-            .join(' ') || undefined,
-        classify,
-      }),
-    );
+    const authorization = `Bearer ${access_token}`;
+    const call = {
+      timeoutMs: timeout_ms,
+      secrets: [access_token],
+      errorText: ({ json }: ProviderAnswer) =>
+        [pick(json, 'error', 'code'), pick(json, 'error', 'error_data', 'details') ?? pick(json, 'error', 'message')]
+          .filter(Boolean)
+          .join(' ') || undefined,
+      classify,
+    };
+
+    /** Returns the id of a file that has not been sent to anyone yet. */
+    const upload = async (attachment: Attachment): Promise<Outcome> => {
+      const { contentType, body } = toForm([
+        ['messaging_product', 'whatsapp'],
+        ['type', attachment.contentType],
+        fileField('file', attachment),
+      ]);
+      const uploaded = await sendHttp(outbound, {
+        ...call,
+        url: join(endpoint, `/${phone_number_id}/media`),
+        headers: { authorization, 'content-type': contentType },
+        body,
+        id: ({ json }) => pick(json, 'id'),
+      });
+      return uploaded.ok ? uploaded : uploadFailure(uploaded, attachment);
+    };
+
+    return httpSender(async ({ id, address, content, attachments = [] }) => {
+      const post = (message: object) =>
+        sendHttp(outbound, {
+          ...call,
+          url: join(endpoint, `/${phone_number_id}/messages`),
+          headers: { authorization, 'content-type': 'application/json' },
+          body: JSON.stringify({
+            messaging_product: 'whatsapp',
+            recipient_type: 'individual',
+            to: address,
+            ...message,
+            // Comes back in the status webhooks.
+            biz_opaque_callback_data: id,
+          }),
+          id: ({ json }) => pick(json, 'messages', 0, 'id'),
+        });
+      const files: Media[] = [];
+      for (const attachment of attachments) {
+        const uploaded = await upload(attachment);
+        if (!uploaded.ok) return uploaded;
+        files.push(toMedia(attachment, uploaded.id ?? ''));
+      }
+      const messages = addMedia(toMessage(content, { template, language }), files);
+      if (!messages) return { ok: false, retry: false, reason: 'a template takes one file, in its header' };
+      let first: Outcome | undefined;
+      for (const message of messages) {
+        const outcome = await post(message);
+        if (!outcome.ok) return first ? partFailure(outcome) : outcome;
+        first ??= outcome;
+      }
+      return first!;
+    });
   },
 };
+
+interface Media {
+  type: 'image' | 'document';
+  fields: { id: string; filename?: string };
+}
+
+type Message =
+  | { type: 'text'; text: { preview_url: boolean; body: string } }
+  | { type: 'template'; template: { components?: object[]; [field: string]: unknown } };
+
+function toMedia({ name, contentType }: Attachment, id: string): Media {
+  if (/^image\/(jpeg|png)$/.test(contentType)) return { type: 'image', fields: { id } };
+  return { type: 'document', fields: { id, filename: name } };
+}
+
+/**
+ * Returns the messages to send, or undefined if they are not possible. A template shows a file in its header, if it was
+ * approved with one. A short text is the caption of the first file; each other file is a message of its own.
+ */
+function addMedia(message: Message, files: readonly Media[]): object[] | undefined {
+  const [first, ...others] = files;
+  if (!first) return [message];
+  const alone = ({ type, fields }: Media, caption?: string) => ({
+    type,
+    [type]: { ...fields, ...(caption && { caption }) },
+  });
+  if (message.type === 'text') {
+    const { body } = message.text;
+    if (body.length <= maxCaptionLength) return [alone(first, body), ...others.map(file => alone(file))];
+    return [message, ...files.map(file => alone(file))];
+  }
+  if (others.length > 0) return undefined;
+  const header = { type: 'header', parameters: [alone(first)] };
+  const { components = [], ...template } = message.template;
+  return [{ type: 'template', template: { ...template, components: [header, ...components] } }];
+}
 
 /** A body that is JSON names a template and its parameters; any other is the parameter of the default template, or text. */
 function toMessage(
   content: Content,
   defaults: { template?: string | undefined; language?: string | undefined },
-): object {
+): Message {
   const { data } = content;
   if (isObject(data) && typeof data.template === 'string') {
     const parameters = Array.isArray(data.parameters) ? data.parameters.slice(0, maxParameters) : [];
@@ -96,7 +173,7 @@ function toMessage(
   return { type: 'text', text: { preview_url: false, body: truncate(text, maxTextLength) } };
 }
 
-function toTemplate(name: string, language = 'en_US', parameters: string[]): object {
+function toTemplate(name: string, language = 'en_US', parameters: string[]): Message {
   // WhatsApp refuses line breaks, tabs and more than four spaces in a parameter, and an empty one.
   const line = (text: string) => truncate(text.replace(/\s+/g, ' ').trim(), maxParameterLength) || '-';
   const body = { type: 'body', parameters: parameters.map(text => ({ type: 'text', text: line(text) })) };
