@@ -137,7 +137,7 @@ function toMedia({ name, contentType }: Attachment, id: string): Media {
 
 /**
  * Returns the messages to send, or undefined if they are not possible. A template shows a file in its header, if it was
- * approved with one. A short text is the caption of the first file; each other file is a message of its own.
+ * approved with one. A short text is the caption of the first file; each other file is a separate message.
  */
 function addMedia(message: Message, files: readonly Media[]): object[] | undefined {
   const [first, ...others] = files;
