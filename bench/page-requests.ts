@@ -106,6 +106,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
     occurrence: [
       ['itself', `${occurrence}/`],
       ['steps', `${occurrence}/steps/`],
+      ['attachments', `${occurrence}/attachments/`],
       [`deliveries of ${huge.size}`, `${deliveries}?${page}`],
       ['deliveries, deep', await far(`${deliveries}?${page}`, 300)],
       ['deliveries, sent', `${deliveries}?${page}&status=sent`],

@@ -23,6 +23,7 @@ import { useOccurrencePauses } from '../pauses/use-pauses.ts';
 import { useReplay } from '../replay/use-replay.tsx';
 import { texts } from '../texts/occurrences.ts';
 import { texts as responses } from '../texts/responses.ts';
+import { Attachments } from './occurrence/attachments.tsx';
 import { Deliveries } from './occurrence/deliveries.tsx';
 import { Steps } from './occurrence/steps.tsx';
 import { OccurrenceTimeline } from './occurrence/timeline.tsx';
@@ -206,6 +207,7 @@ export default function OccurrencePage() {
           </Stack>
         </Section>
         <Steps occurrence={data} />
+        <Attachments occurrence={data} />
         <Deliveries
           identifier={identifier}
           live={status !== 'completed' || open > 0}

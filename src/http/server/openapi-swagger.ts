@@ -12,6 +12,7 @@ const tags = [
     description: 'Rules of an event: who is notified, over which channels and with which message.',
   },
   { name: 'Layouts', description: 'The HTML around the body of emails.' },
+  { name: 'Attachments', description: 'Files that are sent with messages.' },
   { name: 'Occurrences', description: 'Accepted triggers, their deliveries and outcomes.' },
   { name: 'Feedback', description: 'What became of messages after they were sent: bounces, complaints and more.' },
   { name: 'Statistics', description: 'Delivery statistics of an organization.' },
