@@ -24,8 +24,8 @@ export const AttachmentReference = Type.Object(
     url: Type.Optional(
       Type.String({
         maxLength: attachmentLimits.url,
-        pattern: '^https?://[^\\s/?#@]+([/?]\\S*)?$',
-        patternHint: 'must be an http or https URL without credentials',
+        pattern: '^https?://[!-~]+$',
+        patternHint: 'must be an http or https URL, with other characters than ASCII encoded',
         description: 'URL of a file, which is fetched once before the first message is sent.',
       }),
     ),
@@ -48,6 +48,33 @@ export const AttachmentReference = Type.Object(
 );
 
 export type AttachmentReference = Static<typeof AttachmentReference>;
+
+export const AttachmentEntry = Type.Object(
+  {
+    url: Type.String({
+      minLength: 1,
+      maxLength: attachmentLimits.url,
+      description:
+        'URL of the file, which is fetched before the message is sent. A template; if empty, nothing is attached.',
+    }),
+    name: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: attachmentLimits.name,
+        description: 'File name that recipients see. A template. Absent: the last part of the URL.',
+      }),
+    ),
+    content_id: AttachmentReference.properties.content_id,
+  },
+  { additionalProperties: false },
+);
+
+export type AttachmentEntry = Static<typeof AttachmentEntry>;
+
+export const AttachmentEntries = Type.Array(AttachmentEntry, {
+  maxItems: attachmentLimits.files,
+  description: 'Files to send with the message, at most 10 MiB together with those of the trigger.',
+});
 
 /** What the history and providers show of a file. */
 export interface AttachmentFacts {

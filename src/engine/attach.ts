@@ -1,5 +1,11 @@
-/** Adds the files of the trigger to a message, or their names if its provider cannot send files. */
-import { fileNameOfUrl, toFileName } from '../core/attachments.ts';
+/** Adds the files of the trigger and of the template to a message, or their names if its provider cannot send files. */
+import {
+  type AttachmentReference,
+  attachmentLimits,
+  fileNameOfUrl,
+  sourceOf,
+  toFileName,
+} from '../core/attachments.ts';
 import type { Settlement } from '../db/ledger/deliveries.ts';
 import type { Outgoing } from '../providers/sending.ts';
 import { AttachmentError } from './attachment-error.ts';
@@ -15,17 +21,25 @@ export async function sendWithFiles(
   outgoing: Outgoing,
   send: (outgoing: Outgoing) => Promise<Settlement>,
 ): Promise<Settlement> {
-  const references = occurrence.attachments!;
+  const references = joinReferences(occurrence.attachments ?? [], outgoing.content.attachments ?? []);
+  if (references.length === 0) return send(outgoing);
   const { provider } = channel.providers[delivery.provider_index]!;
   if (!provider.attaches || delivery.digest_id !== null) {
     const names = references.map(({ name, url }) => (name ? toFileName(name) : url && fileNameOfUrl(url)));
-    const stored = names.includes(undefined) ? await engine.attachments.listFacts(delivery) : [];
+    const stored = names.includes(undefined) ? await engine.attachments.findFacts(delivery, references) : [];
     const files = references.map(({ id }, i) => names[i] ?? stored.find(one => one.id === id)?.name ?? 'attachment');
     const content = provider.attaches ? outgoing.content : nameFiles(outgoing.content, files);
     const settlement = await send({ ...outgoing, content });
     const why = provider.attaches ? 'a digest carries no files' : `${provider.title} sends no files here`;
     const detail = `attachments left out, because ${why}: ${files.join(', ')}`;
     return settlement.status === 'sent' ? { ...settlement, detail } : settlement;
+  }
+  if (references.length > attachmentLimits.files) {
+    const error = new AttachmentError(
+      `${references.length} files, more than the ${attachmentLimits.files} of a message`,
+      false,
+    );
+    return settleAttachmentError(delivery, error, Date.now());
   }
   try {
     const held = await engine.attachments.hold(delivery, references);
@@ -38,4 +52,14 @@ export async function sendWithFiles(
     if (!(error instanceof AttachmentError)) throw error;
     return settleAttachmentError(delivery, error, Date.now());
   }
+}
+
+/** A file that the trigger names is not sent again because the template names it too. */
+function joinReferences(
+  own: readonly AttachmentReference[],
+  others: readonly AttachmentReference[],
+): AttachmentReference[] {
+  const references = new Map<string, AttachmentReference>();
+  for (const one of [...own, ...others]) if (!references.has(sourceOf(one))) references.set(sourceOf(one), one);
+  return [...references.values()];
 }

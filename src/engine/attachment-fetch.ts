@@ -2,7 +2,7 @@
 import { attachmentLimits, fileNameOfUrl, findContentError, headBytes, toMediaType } from '../core/attachments.ts';
 import { uuidv7 } from '../core/ids.ts';
 import type { Db } from '../db/connection/pool.ts';
-import { linkAttachments, listOccurrenceAttachments, storeAttachment } from '../db/history/attachments.ts';
+import { findOccurrenceAttachments, linkAttachments, storeAttachment } from '../db/history/attachments.ts';
 import { type Outbound, OutboundError, type OutboundResponse } from '../lib/outbound.ts';
 import { AttachmentError } from './attachment-error.ts';
 
@@ -34,8 +34,8 @@ export async function fetchAttachment(db: Db, outbound: Outbound, request: Fetch
     await storeAttachment(trx, organization_id, { ...facts, content, expires_at });
     await linkAttachments(trx, organization_id, occurrence_id, [{ source: url, id: facts.id }]);
   });
-  const stored = await listOccurrenceAttachments(db, organization_id, occurrence_id);
-  return stored.find(({ source }) => source === url);
+  const [stored] = await findOccurrenceAttachments(db, organization_id, occurrence_id, [url]);
+  return stored;
 }
 
 function readFile(url: string, { status, file }: OutboundResponse, maxBytes: number): Buffer {

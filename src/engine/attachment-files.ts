@@ -11,7 +11,7 @@ import {
   toFileName,
 } from '../core/attachments.ts';
 import type { Db } from '../db/connection/pool.ts';
-import { type LinkedAttachment, listOccurrenceAttachments, readAttachment } from '../db/history/attachments.ts';
+import { findOccurrenceAttachments, type LinkedAttachment, readAttachment } from '../db/history/attachments.ts';
 import type { Delivery } from '../db/ledger/deliveries.ts';
 import { FileContent } from '../lib/file-content.ts';
 import type { Outbound } from '../lib/outbound.ts';
@@ -55,8 +55,11 @@ export class AttachmentFiles {
     this.#outbound = outbound;
   }
 
-  listFacts({ organization_id, occurrence_id }: Owner): Promise<LinkedAttachment[]> {
-    return listOccurrenceAttachments(this.#db, organization_id, occurrence_id);
+  findFacts(
+    { organization_id, occurrence_id }: Owner,
+    references: readonly AttachmentReference[],
+  ): Promise<LinkedAttachment[]> {
+    return findOccurrenceAttachments(this.#db, organization_id, occurrence_id, references.map(sourceOf));
   }
 
   /** Returns the files, in memory until `release` is called. Throws AttachmentError or AttachmentsBusyError. */
@@ -84,7 +87,7 @@ export class AttachmentFiles {
   /** Waits until the files fit into memory. The size of a file with a URL is not known, so the maximum is reserved. */
   async #reserve(key: string, owner: Owner, references: readonly AttachmentReference[]): Promise<Files> {
     const { organization_id: organizationId } = owner;
-    const stored = await this.listFacts(owner);
+    const stored = await this.findFacts(owner, references);
     const isStored = references.every(one => stored.some(({ source }) => source === sourceOf(one)));
     const bytes = isStored ? sumOf(stored) : attachmentLimits.bytes;
     const deadline = Date.now() + maxWaitMs;
@@ -102,6 +105,7 @@ export class AttachmentFiles {
     attachments.catch(() => {});
     const files: Files = { organizationId, bytes, attachments, users: 0 };
     this.#files.set(key, files);
+    if (!isStored) attachments.then(loaded => this.#returnSpare(files, loaded)).catch(() => {});
     return files;
   }
 
@@ -145,6 +149,12 @@ export class AttachmentFiles {
       if (!next) return false;
       this.#forget(...next);
     }
+  }
+
+  /** Gives back what was reserved beyond the size of the fetched files. */
+  #returnSpare(files: Files, loaded: readonly Attachment[]): void {
+    files.bytes = sumOf(loaded.map(({ file }) => ({ bytes: file.bytes.length })));
+    this.#announceRoom();
   }
 
   #release(key: string, files: Files): void {

@@ -227,7 +227,8 @@ async function renderAndSend(engine: Engine, context: SendContext): Promise<Sett
     if (!(error instanceof AppError)) throw error;
     return settlementOf(delivery, { status: 'failed', reason: 'template.failed', detail: error.message });
   }
-  if (!context.occurrence.attachments) return sendRendered(engine, context, outgoing, snapshotId);
+  if (!context.occurrence.attachments && !outgoing.content.attachments)
+    return sendRendered(engine, context, outgoing, snapshotId);
   return sendWithFiles(engine, context, outgoing, message => sendRendered(engine, context, message, snapshotId));
 }
 

@@ -14,7 +14,7 @@ import { findSuppression } from '../db/audience/suppressions.ts';
 import { findChannelId } from '../db/configuration/channels.ts';
 import { findNotification } from '../db/configuration/notifications.ts';
 import { findWebhook } from '../db/configuration/webhooks.ts';
-import { listOccurrenceAttachments } from '../db/history/attachments.ts';
+import { findAttachment } from '../db/history/attachments.ts';
 import { findDelivery } from '../db/history/delivery-list.ts';
 import { findOccurrence } from '../db/history/occurrences.ts';
 import { findWebhookMessage } from '../db/history/webhook-messages.ts';
@@ -157,9 +157,8 @@ export const pathParameters = {
     schema: Type.String({ format: 'uuid', description: 'Id of the attachment.' }),
     missing: ['attachment.not_found', 'attachment'],
     resolve: async ({ deps, organization, params }: ResolveContext, id: string) => {
-      const attachments = await listOccurrenceAttachments(deps.db, organization.id, params.identifier!);
-      const attachment = attachments.find(one => one.id === id.toLowerCase());
-      return attachment && { attachment };
+      const attachment = isUuid(id) && (await findAttachment(deps.db, organization.id, params.identifier!, id));
+      return attachment ? { attachment } : undefined;
     },
   },
   key: {

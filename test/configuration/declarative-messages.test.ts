@@ -65,6 +65,7 @@ describe('a field that is removed from the file', () => {
       ['notification', 'message.strict', true, null],
       ['notification', 'message.actions', expect.anything(), null],
       ['notification', 'message.locales', expect.anything(), null],
+      ['notification', 'message.attachments', expect.anything(), null],
     ]);
     const after = await exported('fewer');
     expect(after).toMatchObject({ retention_days: 365, users: [{ locale: 'pt-BR' }] });

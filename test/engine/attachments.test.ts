@@ -200,6 +200,29 @@ describe('files with a URL', () => {
     }
   });
 
+  test('a template names files from the context, once with those of the trigger, and none if it is empty', async () => {
+    const peer = await openFiles(file);
+    const message = {
+      subject: 'Template {{ organization.slug }}',
+      body: 'Hello',
+      attachments: [
+        { url: `${peer.url}/{{ number }}.csv`, name: 'Invoice {{ number }}.csv' },
+        { url: '{{ terms }}', name: 'Terms.csv' },
+      ],
+    };
+    const tenant = await mailTenant({ notifications: [{ channels: ['mail'], message }] });
+    const attachments = [{ url: `${peer.url}/a%2Fb.csv`, name: 'own.csv' }];
+    const first = await tenant.trigger({ attachments }, { number: 'c d' });
+    expect(await tenant.outcomes(first)).toEqual(['ann@x.test sent', 'bob@x.test sent']);
+    expect(peer.seen.map(({ path }) => path).sort()).toEqual(['/a%2Fb.csv', '/c%20d.csv']);
+    const [mail] = mailsFor(tenant, 'Template');
+    const names = [...mail!.raw.matchAll(/^Content-Type: text\/csv; name="(.*)"/gm)].map(([, name]) => name);
+    expect(names).toEqual(['own.csv', 'Invoice c d.csv']);
+    const wrong = await tenant.trigger({}, { number: 7, terms: 'ftp://x.test/a' });
+    const failed = 'failed: template.failed';
+    expect(await tenant.outcomes(wrong)).toEqual([`ann@x.test ${failed}`, `bob@x.test ${failed}`]);
+  });
+
   test('a temporary failure is retried, and a permanent one ends the delivery, both with the reason', async () => {
     let reply: Reply = { status: 503 };
     const peer = await openFiles(() => reply);

@@ -151,6 +151,9 @@ export function everything(slug: string): OrganizationDocument {
                         { name: 'approve', label: 'Approve', event: 'order-paid' },
                         { name: 'open', label: 'Open {{ order }}', url: '/orders/{{ order }}' },
                       ],
+                      attachments: [
+                        { url: 'https://x.test/{{ order }}.pdf', name: '{{ order }}.pdf', content_id: 'a' },
+                      ],
                       locales: { pt: { subject: 'P', body: 'Q' }, 'pt-BR': { body: 'R' } },
                     },
                     overrides: {

@@ -3,6 +3,7 @@
  * the bodies of the API and exports all have this form.
  */
 import { type Static, Type } from 'typebox';
+import { AttachmentEntries } from '../attachments.ts';
 import { Digest } from '../decision/digest.ts';
 import { categoryKinds } from '../decision/preferences.ts';
 import { QuietHours } from '../decision/quiet-hours.ts';
@@ -230,6 +231,7 @@ export const Message = Type.Object(
     ),
     avatar: Type.Optional(Avatar),
     actions: Type.Optional(Actions),
+    attachments: Type.Optional(AttachmentEntries),
     locales,
   },
   closed,

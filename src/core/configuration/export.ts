@@ -1,5 +1,6 @@
 /** Turns the stored state back into a document, in the style of a hand-written file. Applying it changes nothing. */
 
+import { AttachmentEntry } from '../attachments.ts';
 import { Digest } from '../decision/digest.ts';
 import { QuietHours } from '../decision/quiet-hours.ts';
 import { Step } from '../decision/steps.ts';
@@ -167,6 +168,7 @@ function toMessage({
   strict,
   avatar,
   actions,
+  attachments,
   ...text
 }: NotificationEntry['message']): NotificationEntry['message'] {
   const { subject, locales } = toVariants(text);
@@ -177,6 +179,7 @@ function toMessage({
     ...(strict && { strict }),
     ...(avatar !== undefined && { avatar }),
     ...(actions && { actions: actions.map(action => inSchemaOrder(action, ActionEntry)) }),
+    ...(attachments && { attachments: attachments.map(one => inSchemaOrder(one, AttachmentEntry)) }),
     ...(locales && { locales }),
   };
 }

@@ -1,4 +1,5 @@
 /** Checks the messages and layouts of a document: templates that do not parse, and invalid language tags. */
+import type { AttachmentEntry } from '../attachments.ts';
 import { type ActionEntry, findActionMistakes } from '../inbox-actions.ts';
 import { isObject } from '../json.ts';
 import {
@@ -73,8 +74,12 @@ function readVariants(words: Record<string, unknown>): LocalizedText {
   return { ...readWords(words), locales: Object.fromEntries(readable) };
 }
 
-/** Returns the avatar and the actions if they have the right type. */
-function readInApp({ avatar, actions }: Record<string, unknown>): Pick<MessageContent, 'avatar' | 'actions'> {
+/** Returns the avatar, the actions and the attachments if they have the right type. */
+function readInApp({
+  avatar,
+  actions,
+  attachments,
+}: Record<string, unknown>): Pick<MessageContent, 'avatar' | 'actions' | 'attachments'> {
   const isText = (value: unknown) => typeof value === 'string';
   const isAction = (one: unknown): one is ActionEntry =>
     isObject(one) &&
@@ -82,7 +87,14 @@ function readInApp({ avatar, actions }: Record<string, unknown>): Pick<MessageCo
     isText(one.label) &&
     [one.url, one.event].every(v => v === undefined || isText(v));
   const isReadable = Array.isArray(actions) && actions.every(isAction);
-  return { ...(typeof avatar === 'string' && { avatar }), ...(isReadable && { actions }) };
+  const isAttachment = (one: unknown): one is AttachmentEntry =>
+    isObject(one) && isText(one.url) && (one.name === undefined || isText(one.name));
+  const areAttachments = Array.isArray(attachments) && attachments.every(isAttachment);
+  return {
+    ...(typeof avatar === 'string' && { avatar }),
+    ...(isReadable && { actions }),
+    ...(areAttachments && { attachments }),
+  };
 }
 
 function readWords({ subject, body }: Record<string, unknown>): MessageText {

@@ -314,7 +314,7 @@ function toRecipients(recipients: NotificationEntry['recipients']): Notification
 
 /** Leaves out default values and normalizes language tags. */
 function toContent({ message, overrides = {} }: NotificationEntry): StoredMessage {
-  const { layout, strict, avatar, actions = [] } = message;
+  const { layout, strict, avatar, actions = [], attachments = [] } = message;
   const { body = '', ...text } = toVariants(message);
   return {
     message: {
@@ -324,6 +324,7 @@ function toContent({ message, overrides = {} }: NotificationEntry): StoredMessag
       ...(strict && { strict }),
       ...(avatar !== undefined && { avatar }),
       ...(actions.length > 0 && { actions }),
+      ...(attachments.length > 0 && { attachments }),
     },
     overrides: Object.fromEntries(Object.entries(overrides).map(([name, text]) => [name, toVariants(text)])),
   };

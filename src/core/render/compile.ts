@@ -1,4 +1,6 @@
 /** Compiles messages: parses each template once, reports all mistakes, and chooses the templates for a recipient. */
+
+import type { AttachmentEntry } from '../attachments.ts';
 import { type FieldErrors, invalid } from '../errors.ts';
 import type { ActionEntry } from '../inbox-actions.ts';
 import { type JsonPiece, readJson } from './json.ts';
@@ -31,6 +33,8 @@ export interface MessageContent extends LocalizedText {
   avatar?: string;
   /** The buttons of an in-app message. */
   actions?: ActionEntry[];
+  /** Files to send with the message. */
+  attachments?: AttachmentEntry[];
   /** Different texts for a channel, by its slug or its medium. */
   overrides?: Record<string, LocalizedText>;
 }
@@ -40,6 +44,7 @@ export interface CompiledMessage {
   strict: boolean;
   avatar?: CompiledTemplate;
   actions: CompiledAction[];
+  attachments: CompiledAttachment[];
   own: Variants;
   overrides: Map<string, Variants>;
   /** Results of `choose`, shared by all recipients of a language. */
@@ -49,6 +54,11 @@ export interface CompiledMessage {
 export interface CompiledAction extends Pick<ActionEntry, 'name' | 'event' | 'acknowledge'> {
   label: CompiledTemplate;
   url?: CompiledTemplate;
+}
+
+export interface CompiledAttachment extends Pick<AttachmentEntry, 'content_id'> {
+  url: CompiledTemplate;
+  name?: CompiledTemplate;
 }
 
 export interface CompiledTemplate {
@@ -110,6 +120,7 @@ function templatesOf({
   overrides = {},
   avatar,
   actions = [],
+  attachments = [],
   ...own
 }: MessageContent): { field: string; source: string }[] {
   const ofText = ({ subject, body }: MessageText, path: string) => [
@@ -128,6 +139,10 @@ function templatesOf({
     ...actions.flatMap(({ label, url }, i) => [
       { field: `actions/${i}/label`, source: label },
       ...(url === undefined ? [] : [{ field: `actions/${i}/url`, source: url }]),
+    ]),
+    ...attachments.flatMap(({ url, name }, i) => [
+      { field: `attachments/${i}/url`, source: url },
+      ...(name === undefined ? [] : [{ field: `attachments/${i}/name`, source: name }]),
     ]),
     ...Object.entries(overrides).flatMap(([name, text]) => ofVariants(text, `overrides/${name}/`)),
   ];
@@ -244,6 +259,11 @@ function compile(content: MessageContent): CompiledMessage {
       ...(url !== undefined && { url: compileTemplate(url, `actions/${i}/url`) }),
       ...(event !== undefined && { event }),
       ...(acknowledge && { acknowledge }),
+    })),
+    attachments: (content.attachments ?? []).map(({ url, name, content_id }, i) => ({
+      url: compileTemplate(url, `attachments/${i}/url`),
+      ...(name !== undefined && { name: compileTemplate(name, `attachments/${i}/name`) }),
+      ...(content_id !== undefined && { content_id }),
     })),
     choices: new Map(),
     own: compileVariants(content, ''),

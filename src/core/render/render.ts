@@ -7,6 +7,7 @@
  * would take another 50 µs, about as long as everything else. A short message renders 11–20k times per second and core
  * as an email in the default layout, and up to 45k times as an SMS.
  */
+import { type AttachmentReference, attachmentLimits } from '../attachments.ts';
 import { AppError } from '../errors.ts';
 import { requireWebAddress } from '../inbox-actions.ts';
 import type { Json } from '../json.ts';
@@ -15,6 +16,7 @@ import { type CompiledMessage, type CompiledTemplate, choose, readMarkdown } fro
 import { addTextFooter } from './footer.ts';
 import { writeJson } from './json.ts';
 import { type CompiledLayout, fillLayout, parsedDefaultLayout } from './layout.ts';
+import { resolveLink } from './links.ts';
 import type { Block } from './markdown.ts';
 import { toAdaptiveCard } from './markdown-card.ts';
 import { isChatMedium, toChat } from './markdown-chat.ts';
@@ -57,6 +59,8 @@ export interface Content {
   avatar?: string;
   /** Inbox, push and chats: buttons. Each has a link or the slug of an event, or acknowledges the occurrence. */
   actions?: { name: string; label: string; url?: string; event?: string; acknowledge?: true }[];
+  /** Files to fetch and send with the message, besides those of the trigger. */
+  attachments?: AttachmentReference[];
   /** SMS: the number of segments. */
   segments?: number;
   /** Variables that the context lacks, such as `order.total`. */
@@ -113,6 +117,7 @@ export function renderMessage(message: CompiledMessage, options: RenderOptions):
   if (medium === 'chat' && html) content.html = toHtml(rendered.blocks ?? [], rendered.values ?? []);
   if (inAppMedia.has(medium)) Object.assign(content, toInApp(message, runOptions));
   else if (buttonMedia.has(medium)) Object.assign(content, toActions(message, runOptions));
+  if (message.attachments.length > 0) content.attachments = toAttachments(message, runOptions);
   if (message.strict && missing.size > 0) {
     throw new AppError('template.failed', `the context lacks ${[...missing].join(', ')}`);
   }
@@ -188,6 +193,24 @@ function renderLine(one: CompiledTemplate, runOptions: RunOptions): string {
 
 function renderAddress(one: CompiledTemplate, runOptions: RunOptions): string {
   return requireWebAddress(renderLine(one, runOptions), one.field);
+}
+
+/** An attachment without a URL is left out, so that a context decides whether there is one. */
+function toAttachments({ attachments }: CompiledMessage, runOptions: RunOptions): AttachmentReference[] {
+  return attachments.flatMap(({ url, name, content_id }) => {
+    const { skeleton, values } = withFieldErrors(url.field, () =>
+      runTemplate(url.template(runOptions.inline), runOptions),
+    );
+    const parts = url.readLine(skeleton);
+    if (joinParts(parts, values).trim() === '') return [];
+    const address = resolveLink(parts, values) ?? '';
+    if (!/^https?:/i.test(address) || address.length > attachmentLimits.url) {
+      const message = `must be an http or https URL of at most ${attachmentLimits.url} characters`;
+      throw new AppError('template.failed', `${url.field}: ${message}`, { fields: { [url.field]: [message] } });
+    }
+    const label = name && renderLine(name, runOptions);
+    return [{ url: address, ...(label && { name: label }), ...(content_id !== undefined && { content_id }) }];
+  });
 }
 
 function toTitle({ readLine }: CompiledTemplate, { skeleton, values }: TemplateOutput): string {

@@ -97,11 +97,36 @@ export interface LinkedAttachment extends AttachmentFacts {
   source: string;
 }
 
+/** Templates can name another file for each recipient, so there may be many: the first ones are returned. */
+const maxListed = 1_000;
+
 export async function listOccurrenceAttachments(
   db: Db,
   organizationId: number,
   occurrenceId: string,
 ): Promise<LinkedAttachment[]> {
+  return linkedAttachments(db, organizationId, occurrenceId).limit(maxListed).execute();
+}
+
+export async function findOccurrenceAttachments(
+  db: Db,
+  organizationId: number,
+  occurrenceId: string,
+  sources: string[],
+): Promise<LinkedAttachment[]> {
+  return linkedAttachments(db, organizationId, occurrenceId).where('l.source', 'in', sources).execute();
+}
+
+export async function findAttachment(
+  db: Db,
+  organizationId: number,
+  occurrenceId: string,
+  id: string,
+): Promise<LinkedAttachment | undefined> {
+  return linkedAttachments(db, organizationId, occurrenceId).where('a.id', '=', id).limit(1).executeTakeFirst();
+}
+
+function linkedAttachments(db: Db, organizationId: number, occurrenceId: string) {
   return db
     .selectFrom('occurrence_attachments as l')
     .innerJoin('attachments as a', join =>
@@ -110,8 +135,7 @@ export async function listOccurrenceAttachments(
     .select(['l.source', 'a.id', 'a.name', 'a.content_type', 'a.bytes'])
     .where('l.organization_id', '=', organizationId)
     .where('l.occurrence_id', '=', occurrenceId)
-    .orderBy('l.source')
-    .execute();
+    .orderBy('l.source');
 }
 
 /** Content is read in parts: PostgreSQL sends it as text of twice its size, and decoding 10 MiB at once blocks for 30 ms. */
