@@ -10,6 +10,8 @@ interface EventArguments {
   /** URL path of the event in the API. */
   path: string;
   body: { context?: JsonObject; options?: TriggerOptions };
+  /** Paths of files to attach. */
+  files: string[];
   json: boolean;
 }
 
@@ -18,10 +20,16 @@ export const eventOptions = `--context JSON  the context of the occurrence, a JS
 
 export const eventUsage = 'ORG/PRJ/APP/EVT [--context JSON] [--options JSON] [--json]';
 
-export function parseEventArguments(args: string[]): EventArguments {
+/** Accepts `--attach` only if the command does. */
+export function parseEventArguments(args: string[], { attaches = false } = {}): EventArguments {
   const { values, positionals } = parseArgs({
     args,
-    options: { context: { type: 'string' }, options: { type: 'string' }, json: { type: 'boolean' } },
+    options: {
+      context: { type: 'string' },
+      options: { type: 'string' },
+      json: { type: 'boolean' },
+      ...(attaches && { attach: { type: 'string', multiple: true } as const }),
+    },
     allowPositionals: true,
   });
   const slugs = positionals[0]?.split('/') ?? [];
@@ -35,6 +43,7 @@ export function parseEventArguments(args: string[]): EventArguments {
     slugs: { org, prj, app, evt },
     path: `/api/o/${[org, 'p', prj, 'a', app, 'e', evt].map(encodeURIComponent).join('/')}/`,
     body: parse(TriggerBody, { ...(context && { context }), ...(options && { options }) }) as EventArguments['body'],
+    files: (values.attach as string[] | undefined) ?? [],
     json: values.json ?? false,
   };
 }

@@ -3,7 +3,7 @@ import { AppError, type ErrorCode, errorCodes, type FieldErrors } from '../core/
 import type { Terminal } from './command.ts';
 
 export interface Remote {
-  /** Sends the body as JSON, or a text of another media type as it is. */
+  /** Sends the body as JSON; bytes, and a text of another media type, as they are. */
   request<T>(method: string, path: string, body?: unknown, mediaType?: string): Promise<T>;
   /** Streams the body of a response. */
   stream(path: string): AsyncIterable<string>;
@@ -51,7 +51,7 @@ async function send(
     response = await fetch(url, {
       method,
       headers: { authorization: `Key ${key}`, ...(body !== undefined && { 'content-type': mediaType }) },
-      body: body === undefined ? null : mediaType === 'application/json' ? JSON.stringify(body) : String(body),
+      body: encode(body, mediaType),
       signal: AbortSignal.timeout(timeoutMs),
     });
   } catch (cause) {
@@ -64,6 +64,12 @@ async function send(
   const code = errorCodes.find(each => each === problem.code) ?? ('service.internal' satisfies ErrorCode);
   const detail = problem.detail ?? problem.title ?? `the server responded ${response.status}`;
   throw new AppError(code, detail, { fields: problem.errors });
+}
+
+function encode(body: unknown, mediaType: string): string | Uint8Array<ArrayBuffer> | null {
+  if (body === undefined) return null;
+  if (body instanceof Uint8Array) return new Uint8Array(body);
+  return mediaType === 'application/json' ? JSON.stringify(body) : String(body);
 }
 
 function parseProblem(text: string): Problem {

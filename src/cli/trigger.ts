@@ -1,25 +1,64 @@
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { typeOfFileName } from '../core/attachments.ts';
 import { resolveEventPath, triggerEvent } from '../services/configuration/events.ts';
-import type { Command } from './command.ts';
+import { uploadAttachment } from '../services/history/attachments.ts';
+import { type Command, usageError } from './command.ts';
 import { eventOptions, eventUsage, parseEventArguments } from './event-arguments.ts';
-import { remoteOf } from './remote.ts';
+import { type Remote, remoteOf } from './remote.ts';
 
 export const trigger: Command = {
   name: 'trigger',
-  usage: eventUsage,
+  usage: eventUsage.replace(' [--json]', ' [--attach FILE]… [--json]'),
   summary: 'Trigger an event and print the identifier of the occurrence.',
   details: `${eventOptions}
+--attach FILE   send the file with every message; can be repeated
 --json          print JSON`,
   examples: [
     `belfry trigger acme/shop/web/order-paid --context '{"order": "A-1", "amount": 12}'`,
     `belfry trigger acme/shop/web/order-paid --options '{"delay": "10m", "priority": "bulk"}'`,
+    'belfry trigger acme/shop/web/order-paid --attach invoice.pdf',
   ],
   async run(args, terminal) {
-    const { slugs, path, body, json } = parseEventArguments(args);
+    const { slugs, path, body, files, json } = parseEventArguments(args, { attaches: true });
+    const uploads = await Promise.all(files.map(readUpload));
     const remote = remoteOf(terminal);
     const occurrence = remote
-      ? (await remote.request<{ occurrence: string }>('POST', `${path}trigger/`, body)).occurrence
-      : await terminal.withDeps(async deps => triggerEvent(deps, await resolveEventPath(deps, slugs), body));
+      ? await triggerRemotely(remote, path, body, uploads)
+      : await terminal.withDeps(async deps => {
+          const event = await resolveEventPath(deps, slugs);
+          const ids: string[] = [];
+          for (const upload of uploads) ids.push((await uploadAttachment(deps, event.organization.id, upload)).id);
+          return triggerEvent(deps, event, withAttachments(body, ids));
+        });
     terminal.print(json ? JSON.stringify({ occurrence }) : occurrence);
     return 0;
   },
 };
+
+type Body = ReturnType<typeof parseEventArguments>['body'];
+type Upload = Awaited<ReturnType<typeof readUpload>>;
+
+async function triggerRemotely(remote: Remote, path: string, body: Body, uploads: readonly Upload[]): Promise<string> {
+  const application = path.replace(/e\/[^/]+\/$/, '');
+  const ids: string[] = [];
+  for (const { name, contentType, content } of uploads) {
+    const target = `${application}attachments/?name=${encodeURIComponent(name)}`;
+    ids.push((await remote.request<{ id: string }>('POST', target, content, contentType)).id);
+  }
+  const answer = await remote.request<{ occurrence: string }>('POST', `${path}trigger/`, withAttachments(body, ids));
+  return answer.occurrence;
+}
+
+async function readUpload(file: string) {
+  const content = await readFile(file).catch(error => {
+    throw usageError(`--attach: cannot read ${file} (${(error as NodeJS.ErrnoException).code})`);
+  });
+  return { name: basename(file), contentType: typeOfFileName(file), content };
+}
+
+function withAttachments(body: Body, ids: readonly string[]): Body {
+  if (ids.length === 0) return body;
+  const attachments = [...(body.options?.attachments ?? []), ...ids.map(id => ({ id }))];
+  return { ...body, options: { ...body.options, attachments } };
+}

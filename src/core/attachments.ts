@@ -138,6 +138,32 @@ export function toMediaType(header: string | undefined): string | undefined {
   return type.length <= 127 && /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/.test(type) ? type : undefined;
 }
 
+const officeType = (kind: string) => `application/vnd.openxmlformats-officedocument.${kind}`;
+const typesByExtension: Record<string, string> = {
+  csv: 'text/csv',
+  docx: officeType('wordprocessingml.document'),
+  gif: 'image/gif',
+  html: 'text/html',
+  ics: 'text/calendar',
+  jpeg: 'image/jpeg',
+  jpg: 'image/jpeg',
+  json: 'application/json',
+  pdf: 'application/pdf',
+  png: 'image/png',
+  pptx: officeType('presentationml.presentation'),
+  svg: 'image/svg+xml',
+  txt: 'text/plain',
+  webp: 'image/webp',
+  xlsx: officeType('spreadsheetml.sheet'),
+  xml: 'application/xml',
+  zip: 'application/zip',
+};
+
+/** Returns the media type of a file by its extension. */
+export function typeOfFileName(name: string): string {
+  return typesByExtension[/\.([^.]+)$/.exec(name)?.[1]?.toLowerCase() ?? ''] ?? 'application/octet-stream';
+}
+
 /** Mail services refuse these, and no notification needs them. */
 const programExtensions = new Set(
   'ade adp apk app appimage application bat bin chm cmd com cpl deb dll dmg elf exe hta iso jar jnlp js jse lnk mde msc msi msp msu pif ps1 psm1 reg rpm scr sct sh svcm sys vb vbe vbs vhd vhdx vxd wsc wsf wsh xll'.split(

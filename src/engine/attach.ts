@@ -30,7 +30,7 @@ export async function sendWithFiles(
     const files = references.map(({ id }, i) => names[i] ?? stored.find(one => one.id === id)?.name ?? 'attachment');
     const content = provider.attaches ? outgoing.content : nameFiles(outgoing.content, files);
     const settlement = await send({ ...outgoing, content });
-    const why = provider.attaches ? 'a digest carries no files' : `${provider.title} sends no files here`;
+    const why = provider.attaches ? 'a digest carries no files' : `${provider.title} cannot send files`;
     const detail = `attachments left out, because ${why}: ${files.join(', ')}`;
     return settlement.status === 'sent' ? { ...settlement, detail } : settlement;
   }

@@ -16,6 +16,8 @@ export const sandbox: Provider<typeof Settings> = {
   summary: 'Keeps messages for viewing instead of sending them.',
   settings: Settings,
   dedupes: true,
+  // So that messages look as they would with another provider; the console shows the files.
+  attaches: true,
   reads: 'text',
   reach: () => 'recipient',
   open: () =>

@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -297,6 +298,26 @@ To jane@acme.test by mail, receipt:
     const stored = ((await answer.json()) as { identifier: string }[]).map(one => one.identifier).sort();
     const triggered = [here.stdout.trim(), there.stdout.trim(), JSON.parse(json.stdout).occurrence].sort();
     expect(stored, 'simulating stores nothing').toEqual(triggered);
+  });
+
+  test('attach files on the database and on a server', async () => {
+    const key = await createKey('attacher');
+    const file = path.join(await mkdtemp(path.join(tmpdir(), 'belfry-attach-')), 'note.json');
+    await writeFile(file, '{"a": "b"}');
+    const answers = [
+      await local('trigger', event, '--context', context, '--attach', file),
+      await remote(key, 'trigger', event, '--context', context, '--attach', file),
+    ];
+    for (const { stdout, stderr } of answers) {
+      const answer = await fetch(`${service.address}/api/o/acme/occurrence/${stdout.trim()}/attachments/`, {
+        headers: { authorization: `Key ${key}` },
+      });
+      expect(await answer.json(), stderr).toMatchObject([
+        { name: 'note.json', content_type: 'application/json', bytes: 10 },
+      ]);
+    }
+    await rm(path.dirname(file), { recursive: true });
+    expectFailure(await local('trigger', event, '--attach', file), 2, /--attach: cannot read .*note.json \(ENOENT\)/);
   });
 });
 

@@ -1,6 +1,8 @@
 /** Files of a message: uploaded or fetched, stored once, sent with every message, and deleted with the occurrence. */
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Content } from '../../src/core/render/render.ts';
+import { nameFiles } from '../../src/engine/attachment-names.ts';
 import { deleteOldAttachments } from '../../src/services/history/attachments.ts';
 import { openHttpPeer, type Reply } from '../support/http-peer.ts';
 import { type EngineWorld, openWorld, type Tenant, type TenantInput } from '../support/sink.ts';
@@ -254,20 +256,34 @@ describe('files with a URL', () => {
   });
 });
 
-test('a provider that sends no files names them, and the history says so', async () => {
-  const tenant = await world.tenant({
-    users: ['ann@x.test'],
-    channels: [{ slug: 'sms', name: 'SMS', type: 'email', providers: [{ use: 'sandbox' }] }],
-    notifications: [{ channels: ['sms'] }],
+describe('a provider that cannot send files', () => {
+  test('sends the message nevertheless, and the history says that they were left out', async () => {
+    const tenant = await world.tenant({ users: ['ann@x.test'] });
+    const id = await tenant.trigger({
+      attachments: [{ id: await uploadPdf(tenant) }, { url: 'https://x.test/a/b.csv' }],
+    });
+    await tenant.outcomes(id);
+    expect((await tenant.deliveries(id))[0]).toMatchObject({
+      status: 'sent',
+      detail: 'attachments left out, because Standard Webhooks cannot send files: Invoice.pdf, b.csv',
+    });
   });
-  const id = await tenant.trigger({
-    attachments: [{ id: await uploadPdf(tenant) }, { url: 'https://x.test/a/b.csv' }],
-  });
-  await tenant.outcomes(id);
-  const [delivery] = await tenant.deliveries(id);
-  expect(delivery).toMatchObject({
-    status: 'sent',
-    detail: 'attachments left out, because Sandbox sends no files here: Invoice.pdf, b.csv',
+
+  test('names them in every form of the text', () => {
+    const content = { title: 'T', text: 'Hello', missing: [] };
+    const line = 'Attachments: a&b.pdf, c.csv';
+    const name = (more: Partial<Content>) => nameFiles({ ...content, ...more }, ['a&b.pdf', 'c.csv']);
+    expect(name({}).text).toBe(`Hello\n\n${line}`);
+    expect(name({ markup: '*Hello*' }).markup).toBe('*Hello*\n\nAttachments: a&amp;b.pdf, c.csv');
+    expect(name({ html: '<p>Hello</p>' }).html).toBe('<p>Hello</p><p>Attachments: a&amp;b.pdf, c.csv</p>');
+    expect(name({ card: [{ type: 'divider' }] }).card).toEqual([
+      { type: 'divider' },
+      { type: 'section', text: { type: 'plain_text', text: line } },
+    ]);
+    expect(name({ card: { type: 'AdaptiveCard', body: [] } }).card).toEqual({
+      type: 'AdaptiveCard',
+      body: [{ type: 'TextBlock', text: line, wrap: true }],
+    });
   });
 });
 
