@@ -53,6 +53,11 @@ export function pathValues({ acme, rival }: Tenants): Record<string, Values> {
       elsewhere: [acme.occurrences[1]!, ...rival.occurrences].map(({ deliveryId }) => String(deliveryId)),
       code: 'delivery.not_found',
     },
+    attachment: {
+      there: acme.attachmentIds[0]!,
+      elsewhere: [acme.attachmentIds[1]!, ...rival.attachmentIds],
+      code: 'attachment.not_found',
+    },
     notification: {
       there: String(acme.notificationId),
       elsewhere: [acme.otherNotificationId, rival.notificationId, rival.otherNotificationId].map(String),

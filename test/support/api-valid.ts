@@ -83,6 +83,7 @@ const message = {
     { name: 'open', label: 'Open {{ order }}', url: 'https://acme.test/{{ order }}' },
     { name: 'ship', label: 'Ship', event: 'order-shipped' },
   ],
+  attachments: [{ url: 'https://acme.test/{{ order }}.pdf', name: '{{ order }}.pdf', content_id: 'a' }],
   locales: { de: { subject: 'Bestellung {{ order }}', body: 'Danke.' } },
 };
 const overrides = { mail: { subject: 'Order', body: 'Thanks.', locales: { de: { body: 'Danke.' } } } };
@@ -102,7 +103,14 @@ const steps = [
 const byRoute: Record<string, (tenants: Tenants) => unknown> = {
   putUser: () => ({ first_name: 'Jane', locale: 'en', custom_fields: { tags: ['a'] }, _mode: 'MERGE', id: 1 }),
   updateUser: () => ({ last_name: 'Doe', locked: false, custom_fields: { tier: { level: 1 } }, _mode: 'REPLACE' }),
-  triggerEvent: () => ({ context: byName.context!(), options: { ...options, idempotency_key: `k-${++count}` } }),
+  triggerEvent: ({ acme }) => ({
+    context: byName.context!(),
+    options: {
+      ...options,
+      idempotency_key: `k-${++count}`,
+      attachments: [{ id: acme.attachmentIds[0], name: 'b.txt', content_id: 'b' }],
+    },
+  }),
   simulateEvent: () => ({ context: byName.context!(), options: { ...options, dedup_key: 'order A-1' } }),
   updateOrganization: () => {
     const { name, retention_days, brand_color, logo_url, timezone, quiet_hours, max_per_day } = everything('acme');

@@ -11,6 +11,7 @@ import { generateWebhookSecret } from '../../src/core/webhooks.ts';
 import type { Db } from '../../src/db/connection/pool.ts';
 import { sealWebhookSecrets } from '../../src/services/configuration/webhook-secrets.ts';
 import type { Deps } from '../../src/services/deps.ts';
+import { linkUploads, uploadAttachment } from '../../src/services/history/attachments.ts';
 import { createKey, type KeyInput } from '../../src/services/identity/keys.ts';
 
 export interface Tenant {
@@ -36,6 +37,8 @@ export interface Tenant {
   username: string;
   /** Two completed occurrences, each with a delivery to Jane. */
   occurrences: { id: string; deliveryId: number }[];
+  /** A file of the first occurrence, and one of the second. */
+  attachmentIds: string[];
   /** Inbox messages of Jane and of Joe. */
   messageIds: number[];
   /** A viewer, and the only owner. */
@@ -171,6 +174,7 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
   }
 
   const occurrences: Tenant['occurrences'] = [];
+  const attachmentIds: string[] = [];
   const [jane] = people;
   for (let i = 0; i < 2; i++) {
     const at = new Date();
@@ -182,6 +186,7 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
     const sent = { user_id: jane!.id, address: jane!.email, status: 'sent', priority: 1, due_at: at };
     const delivery = await insert(db, 'deliveries', { ...own, ...about, ...sent });
     occurrences.push({ id: occurrenceId, deliveryId: delivery.id });
+    attachmentIds.push(await attach(deps, own.organization_id, occurrenceId));
   }
   const messageIds: number[] = [];
   for (const { id: user_id } of people) {
@@ -220,6 +225,7 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
     webhookMessageIds,
     username: `jane@${slug}.test`,
     occurrences,
+    attachmentIds,
     messageIds,
     accountIds: accountIds as [number, number],
     inviteIds,
@@ -314,4 +320,11 @@ async function insert(
     .returning(returned as 'id')
     .executeTakeFirstOrThrow();
   return row;
+}
+
+async function attach(deps: Deps, organizationId: number, occurrenceId: string): Promise<string> {
+  const upload = { name: 'a.txt', contentType: 'text/plain', content: Buffer.from('a file') };
+  const { id } = await uploadAttachment(deps, organizationId, upload);
+  await linkUploads(deps, organizationId, occurrenceId, [{ id }]);
+  return id;
 }

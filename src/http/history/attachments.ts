@@ -65,14 +65,13 @@ export const downloadAttachment = plain(['org', 'identifier', 'attachment'], {
   status: 200,
   produces: 'application/octet-stream',
   answer: Type.String({ format: 'binary' }),
-  handle: async ({ deps, organization, attachment, request, reply }) => {
+  handle: async ({ deps, organization, attachment, reply }) => {
     const { name, content_type } = attachment;
     reply
       .type(content_type)
       .header('content-disposition', `attachment; filename*=UTF-8''${encodeURIComponent(name)}`)
       // Opened in a browser nevertheless, a file must not act on behalf of the user.
       .header('content-security-policy', "sandbox; default-src 'none'");
-    if (request.method === 'HEAD') return reply.header('content-length', attachment.bytes).send() as never;
     return reply.send(await attachments.getAttachmentContent(deps, organization.id, attachment)) as never;
   },
 });
