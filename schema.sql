@@ -1041,29 +1041,27 @@ CREATE TABLE feedback_mailboxes (
 );
 CREATE INDEX feedback_mailboxes_by_due ON feedback_mailboxes (due_at);
 
-CREATE TABLE attachments (
+CREATE TABLE organization_moves (
   organization_id bigint NOT NULL,
   id uuid NOT NULL,
-  name text NOT NULL,
-  content_type text NOT NULL,
-  bytes integer NOT NULL,
-  content bytea NOT NULL,
-  created_at timestamptz NOT NULL DEFAULT now(),
-  expires_at timestamptz,
-  CONSTRAINT attachments_pkey PRIMARY KEY (organization_id, id),
-  CONSTRAINT attachments_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+  slug text NOT NULL,
+  state text NOT NULL,
+  url text,
+  copied text[] NOT NULL DEFAULT '{}'[],
+  feedback_tokens text[] NOT NULL DEFAULT '{}'[],
+  began_at timestamptz NOT NULL DEFAULT now(),
+  state_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT organization_moves_pkey PRIMARY KEY (organization_id),
+  CONSTRAINT organization_moves_state_check CHECK (state = ANY (ARRAY['arriving', 'arrived', 'copying', 'draining', 'closing', 'frozen', 'moved', 'left']))
 );
-CREATE INDEX attachments_by_expiry ON attachments (organization_id, expires_at) WHERE expires_at IS NOT NULL;
 
-CREATE TABLE occurrence_attachments (
+CREATE TABLE organization_changes (
   organization_id bigint NOT NULL,
-  occurrence_id uuid NOT NULL,
-  source text NOT NULL,
-  attachment_id uuid NOT NULL,
-  CONSTRAINT occurrence_attachments_pkey PRIMARY KEY (organization_id, occurrence_id, source),
-  CONSTRAINT occurrence_attachments_organization_id_attachment_id_fkey FOREIGN KEY (organization_id, attachment_id) REFERENCES attachments(organization_id, id) ON DELETE CASCADE
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  table_name text NOT NULL,
+  key jsonb NOT NULL,
+  CONSTRAINT organization_changes_pkey PRIMARY KEY (organization_id, id)
 );
-CREATE INDEX occurrence_attachments_by_attachment ON occurrence_attachments (organization_id, attachment_id);
 
 CREATE VIEW wordings AS
  SELECT organization_id,
@@ -1091,6 +1089,16 @@ declare
   changed jsonb := to_jsonb(case when tg_op = 'DELETE' then old else new end);
 begin
   perform pg_notify('belfry_changed', coalesce(changed ->> 'organization_id', changed ->> 'id'));
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION announce_move()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_notify('belfry_changed', 'moves');
+  perform pg_notify('belfry_changed', coalesce(new.organization_id, old.organization_id)::text);
   return null;
 end $function$;
 
@@ -1123,6 +1131,9 @@ CREATE OR REPLACE FUNCTION count_added_to_inbox()
  LANGUAGE plpgsql
 AS $function$
 begin
+  if current_setting('belfry.copying', true) = 'on' then
+    return null;
+  end if;
   insert into inboxes as i (organization_id, user_id, unread, unseen)
   select organization_id, user_id,
     count(*) filter (where archived_at is null and read_at is null),
@@ -1138,6 +1149,9 @@ CREATE OR REPLACE FUNCTION count_changed_in_inbox()
  LANGUAGE plpgsql
 AS $function$
 begin
+  if current_setting('belfry.copying', true) = 'on' then
+    return null;
+  end if;
   update inboxes i set unread = i.unread + d.unread, unseen = i.unseen + d.unseen
   from (
     select organization_id, user_id, sum(unread) as unread, sum(unseen) as unseen
@@ -1163,6 +1177,9 @@ AS $function$
 declare
   change record;
 begin
+  if current_setting('belfry.copying', true) = 'on' then
+    return null;
+  end if;
   for change in execute case tg_op
     when 'INSERT' then 'select organization_id, list_id, count(*) as members, count(*) filter (where active) as active
       from added group by 1, 2 order by 1, 2'
@@ -1186,6 +1203,9 @@ CREATE OR REPLACE FUNCTION count_removed_from_inbox()
  LANGUAGE plpgsql
 AS $function$
 begin
+  if current_setting('belfry.copying', true) = 'on' then
+    return null;
+  end if;
   update inboxes i set unread = i.unread - d.unread, unseen = i.unseen - d.unseen
   from (
     select organization_id, user_id,
@@ -1202,6 +1222,9 @@ CREATE OR REPLACE FUNCTION keep_choices()
  LANGUAGE plpgsql
 AS $function$
 begin
+  if current_setting('belfry.copying', true) = 'on' then
+    return null;
+  end if;
   perform from users u
   where (u.organization_id, u.id) in (select c.organization_id, c.user_id from changed c)
   order by u.organization_id, u.id
@@ -1249,6 +1272,9 @@ CREATE OR REPLACE FUNCTION keep_memberships()
  LANGUAGE plpgsql
 AS $function$
 begin
+  if current_setting('belfry.copying', true) = 'on' then
+    return null;
+  end if;
   perform from users u
   where (u.organization_id, u.id) in (select c.organization_id, c.user_id from changed c)
   order by u.organization_id, u.id
@@ -1271,6 +1297,9 @@ CREATE OR REPLACE FUNCTION keep_user()
  LANGUAGE plpgsql
 AS $function$
 begin
+  if current_setting('belfry.copying', true) = 'on' then
+    return new;
+  end if;
   insert into user_history (
     organization_id, user_id, version, username, email, first_name, last_name, locked, locale, custom_fields, timezone,
     memberships)
@@ -1286,6 +1315,24 @@ CREATE OR REPLACE FUNCTION natural_key(first_key text, last_key text, username t
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN (regexp_replace(regexp_replace(CASE WHEN ((first_key = ''::text) AND (last_key = ''::text)) THEN username ELSE btrim(((first_key || ' '::text) || last_key)) END, '(\d+)'::text, '000000000000\1'::text, 'g'::text), '\d*(\d{12})'::text, '\1'::text, 'g'::text) COLLATE "C");
+
+CREATE OR REPLACE FUNCTION note_moving_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  changed jsonb := to_jsonb(case when tg_op = 'DELETE' then old else new end);
+  organization bigint := coalesce(changed ->> 'organization_id', changed ->> 'id');
+  current text := (select state from organization_moves where organization_id = organization);
+begin
+  if current in ('frozen', 'moved') then
+    raise exception 'organization % is moving to another cell', organization using errcode = 'BLF01';
+  end if;
+  insert into organization_changes (organization_id, table_name, key)
+  select organization, tg_argv[0], jsonb_object_agg(name, changed -> name)
+  from unnest(tg_argv) with ordinality as arguments (name, position) where position > 1;
+  return null;
+end $function$;
 
 CREATE OR REPLACE FUNCTION with_max(settings jsonb, previous jsonb)
  RETURNS jsonb
@@ -1372,3 +1419,5 @@ CREATE TRIGGER announce_suppression AFTER INSERT ON suppressions REFERENCING NEW
   FOR EACH STATEMENT EXECUTE FUNCTION announce_suppression();
 CREATE TRIGGER announce_suppression_extended AFTER UPDATE ON suppressions REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION announce_suppression();
+CREATE TRIGGER announce_move AFTER INSERT OR DELETE OR UPDATE OF state ON organization_moves
+  FOR EACH ROW EXECUTE FUNCTION announce_move();

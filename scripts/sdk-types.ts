@@ -33,7 +33,7 @@ export async function writeSdkTypes(): Promise<void> {
 
 /** Errors have one type, `BelfryError`. Without them, the file is a quarter smaller. */
 function withoutErrors<T extends { responses: Record<string, object> }>(operation: T): T {
-  const successes = Object.entries(operation.responses).filter(([status]) => Number(status) < 400);
+  const successes = Object.entries(operation.responses).filter(([status]) => Number(status) < 300);
   return { ...operation, responses: Object.fromEntries(successes) };
 }
 

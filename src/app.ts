@@ -8,6 +8,7 @@ import { AppError } from './core/errors.ts';
 import { commandLine } from './core/identity/actor.ts';
 import type { ConnectionFacts } from './core/instance.ts';
 import { inboxChannel } from './db/audience/inbox.ts';
+import { assignCell } from './db/connection/cell.ts';
 import { Listener } from './db/connection/listen.ts';
 import { migrate } from './db/connection/migrate.ts';
 import { type Database, isUnavailable, openDatabase } from './db/connection/pool.ts';
@@ -49,6 +50,7 @@ import { createSignIn } from './services/identity/sign-in-state.ts';
 import { WorkerRounds } from './services/operations/backlog.ts';
 import { InstanceGuard } from './services/operations/instance.ts';
 import { runMaintenance } from './services/operations/maintenance.ts';
+import { recoverMoves } from './services/operations/organization-moves.ts';
 import { OutboxDrains } from './services/operations/outbox-drains.ts';
 import { openReplicaReads } from './services/operations/replica-reads.ts';
 import { countCrash } from './services/operations/workers.ts';
@@ -85,6 +87,8 @@ const lastUseEveryMs = 30_000;
 /** How often events are matched again that came before the outcome of their message. */
 const feedbackEveryMs = 60_000;
 const maintenanceEveryMs = 3_600_000;
+/** How soon an organization is served again after its move was interrupted. */
+const movesEveryMs = 3_000;
 /** Far longer than the engine ever blocks its thread. */
 const engineStalledMs = 30_000;
 /** Generous: the limits on tenants' templates stay far below it. */
@@ -127,6 +131,7 @@ export async function openRuntime(
     const applied = await migrateWhenReachable(database, log, wait ? databaseTimeoutMs : 0);
     if (applied.length > 0) log.info({ applied }, 'migrated the database');
     const { db } = database;
+    if (config.cell !== undefined) await assignCell(db, config.cell);
     const tenantCache = new TenantCache(db);
     const keyring = await openKeyring(config);
     const cipher = createCipher(keyring);
@@ -273,6 +278,7 @@ export async function startService(
   const timers = [
     setInterval(() => runSafely(log, 'storing the last use of keys and sessions', saveLastUse), lastUseEveryMs),
     setInterval(() => runSafely(log, 'maintenance', () => runMaintenance(deps, Date.now())), maintenanceEveryMs),
+    setInterval(() => runSafely(log, 'recovering interrupted moves', () => recoverMoves(deps)), movesEveryMs),
     setInterval(() => runSafely(log, 'matching feedback', () => matchLateFeedback(deps, Date.now())), feedbackEveryMs),
   ];
   const outboxes =

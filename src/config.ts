@@ -31,6 +31,8 @@ export interface Config {
   readonly dataDir: string;
   /** The operator's name for this installation, which protects against using the database of another one. */
   readonly instance: string | undefined;
+  /** The number of this cell, if there are several. Undefined: as the database was so far. */
+  readonly cell: number | undefined;
   /** Undefined: generated once and kept in the data folder. */
   readonly secretKey: string | undefined;
   /** Previous keys: accepted for reading, never used for new data. */
@@ -75,6 +77,7 @@ export const settings = {
   BELFRY_REPLICA_URL: '',
   BELFRY_DATA_DIR: './data',
   BELFRY_INSTANCE: '',
+  BELFRY_CELL: '',
   BELFRY_SECRET_KEY: '',
   BELFRY_SECRET_KEY_PREVIOUS: '',
   BELFRY_ROLE: 'all',
@@ -108,6 +111,8 @@ type Name = keyof typeof settings;
 const minSecretLength = 32;
 const minTokenLength = 16;
 const maxInstanceLength = 255;
+/** See db/connection/cell.ts. */
+const maxCell = 255;
 
 /** `toServe`: also require the settings that only a server needs. */
 export function loadConfig(env: Record<string, string | undefined>, { toServe = false } = {}): Config {
@@ -168,6 +173,15 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
       report('BELFRY_STOP_TIMEOUT', 'must be a number of seconds from 2 to 600');
     }
     return seconds * 1_000;
+  };
+
+  const readCell = (): number | undefined => {
+    const text = read('BELFRY_CELL');
+    const cell = Number(text);
+    if (!Number.isInteger(cell) || cell < 0 || cell > maxCell) {
+      report('BELFRY_CELL', `must be a number from 0 to ${maxCell}`);
+    }
+    return text === '' ? undefined : cell;
   };
 
   const host = read('HOST');
@@ -272,6 +286,7 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     replicaUrl,
     dataDir: read('BELFRY_DATA_DIR'),
     instance,
+    cell: readCell(),
     secretKey,
     previousSecretKeys,
     role: oneOf('BELFRY_ROLE', roles),

@@ -23,6 +23,7 @@ const commands: Record<string, () => Promise<Command>> = {
   feedback: async () => (await import('./feedback.ts')).feedback,
   outbox: async () => (await import('./outbox.ts')).outbox,
   backup: async () => (await import('./backup.ts')).backup,
+  organization: async () => (await import('./organization.ts')).organization,
   restore: async () => (await import('./restore.ts')).restore,
   resume: async () => (await import('./resume.ts')).resume,
   doctor: async () => (await import('./doctor.ts')).doctor,

@@ -14,6 +14,7 @@ export type ErrorKind =
   | 'media_type'
   | 'rate_limited'
   | 'unavailable'
+  | 'moved'
   | 'internal';
 
 const catalogue = {
@@ -69,6 +70,8 @@ const catalogue = {
 
   'path.not_found': ['not_found', 'The path does not exist'],
   'organization.not_found': ['not_found', 'Organization not found'],
+  'organization.moved': ['moved', 'The organization has moved to another cell'],
+  'organization.moving': ['unavailable', 'The organization is moving to another cell'],
   'project.not_found': ['not_found', 'Project not found'],
   'application.not_found': ['not_found', 'Application not found'],
   'event.not_found': ['not_found', 'Event not found'],
@@ -133,6 +136,8 @@ const catalogue = {
   'backup.failed': ['internal', 'The backup could not be created or read'],
   'restore.not_empty': ['conflict', 'The database is not empty'],
   'restore.in_use': ['conflict', 'The database is in use'],
+  'move.refused': ['conflict', 'The organization cannot be moved'],
+  'move.aborted': ['conflict', 'The move was aborted'],
   'instance.other': ['conflict', 'The database belongs to another installation'],
   'instance.not_paused': ['conflict', 'Sending is not paused'],
   'outbox.missing': ['not_found', 'The database has no outbox'],
@@ -162,6 +167,8 @@ interface Details {
   uses?: Record<string, unknown>;
   /** For a sign-in with the right password: which second factors can complete it. */
   secondFactor?: Record<string, unknown>;
+  /** The URL of the cell that an organization has moved to. */
+  origin?: string;
   /** The methods that the path supports. */
   allow?: string[];
   cause?: unknown;

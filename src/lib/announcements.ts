@@ -1,11 +1,11 @@
 /** Keeps track of which scopes have changed, as announced by the database, so that a reader knows whether a value is current. */
 
-/** The scope of an announcement: the id of an organization, or an account. */
-export type Scope = number | `account ${number}`;
+/** The scope of an announcement: the id of an organization, an account, or the organizations that move between cells. */
+export type Scope = number | `account ${number}` | 'moves';
 
 /** With more changed scopes, everything counts as changed instead, so that announcements cannot fill the memory. */
 const maxScopes = 100_000;
-const scopePattern = /^(account )?[1-9]\d{0,15}$/;
+const scopePattern = /^(?:moves|(?:account )?[1-9]\d{0,15})$/;
 
 export class Announcements {
   readonly #changedAt = new Map<Scope, number>();
@@ -47,6 +47,6 @@ export class Announcements {
   /** Handles an announcement. Any database role can send one, so a payload that is not a scope is ignored. */
   handleAnnouncement(payload: string): void {
     if (!scopePattern.test(payload)) return;
-    this.invalidate(payload.startsWith('account ') ? (payload as Scope) : Number(payload));
+    this.invalidate(/^\d/.test(payload) ? Number(payload) : (payload as Scope));
   }
 }

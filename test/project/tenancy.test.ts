@@ -157,6 +157,10 @@ const acrossTenants: Record<string, string> = {
   listUnmatchedOwnersAcrossTenants: 'maintenance',
   findFeedbackChannelAcrossTenants: 'a token is presented before its channel is known',
   describeServerAcrossTenants: 'about the database itself',
+  findOrganizationToMoveAcrossTenants: 'the command line names the organization by slug',
+  listMovesAcrossTenants: 'every process has to know which organizations are in another cell',
+  listSealedSamplesAcrossTenants: 'the key that encrypts is the whole installation’s',
+  recoverMovesAcrossTenants: 'maintenance: of organizations whose move was interrupted',
 };
 
 describe('tenancy', () => {

@@ -549,6 +549,25 @@ export interface Occurrences {
   outcome: string | null;
 }
 
+export interface OrganizationChanges {
+  organization_id: number;
+  id: Generated<number>;
+  table_name: string;
+  key: JsonColumn;
+}
+
+export interface OrganizationMoves {
+  organization_id: number;
+  id: string;
+  slug: string;
+  state: string;
+  url: string | null;
+  copied: Generated<string[]>;
+  feedback_tokens: Generated<string[]>;
+  began_at: Generated<Date>;
+  state_at: Generated<Date>;
+}
+
 export interface Organizations {
   id: Generated<number>;
   slug: string;
@@ -870,6 +889,8 @@ export interface Tables {
   notifications: Notifications;
   occurrence_attachments: OccurrenceAttachments;
   occurrences: Occurrences;
+  organization_changes: OrganizationChanges;
+  organization_moves: OrganizationMoves;
   organizations: Organizations;
   passkeys: Passkeys;
   password_resets: PasswordResets;

@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import type { FeedbackChannel } from '../configuration/channel-feedback.ts';
 import type { Db } from '../connection/pool.ts';
+import { stoppedText } from '../ledger/moving-text.ts';
 
 interface MailboxChannel extends Pick<FeedbackChannel, 'organization_id' | 'id' | 'providers'> {
   /** Names of its mailboxes that were added already. */
@@ -15,6 +16,7 @@ export async function listMailboxChannelsAcrossTenants(db: Db): Promise<MailboxC
       select m.mailbox from feedback_mailboxes m where m.organization_id = c.organization_id and m.channel_id = c.id
     ) as known
     from channels c where c.type = 'email' and c.providers @? '$[*].imap_host'
+      and c.organization_id <> all(${sql.raw(stoppedText)})
     order by c.organization_id, c.id`.execute(db);
   return rows;
 }
@@ -46,7 +48,8 @@ export async function claimMailboxAcrossTenants(db: Db, seconds: number): Promis
     update feedback_mailboxes m set due_at = now() + make_interval(secs => ${seconds})
     from (
       select organization_id, channel_id, mailbox from feedback_mailboxes
-      where due_at <= now() order by due_at limit 1 for update skip locked
+      where due_at <= now() and organization_id <> all(${sql.raw(stoppedText)})
+      order by due_at limit 1 for update skip locked
     ) due
     join channels c on c.organization_id = due.organization_id and c.id = due.channel_id
     where m.organization_id = due.organization_id and m.channel_id = due.channel_id and m.mailbox = due.mailbox

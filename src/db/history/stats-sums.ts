@@ -6,6 +6,7 @@
 import { sql } from 'kysely';
 import { endedStatuses } from '../../core/statuses.ts';
 import type { Db } from '../connection/pool.ts';
+import { stoppedText } from '../ledger/moving-text.ts';
 
 /** All statistics tables, each with its time column. */
 export const statisticsTables = [
@@ -34,7 +35,7 @@ export async function listUnsummedAcrossTenants(db: Db, until: Date): Promise<Un
     select o.id, coalesce(s.until, date_trunc('day',
       least(${first('delivery_stats')}, ${first('trigger_stats')}, ${first('latency_stats')}), 'UTC')) as from
     from organizations o left join summed_stats s on s.organization_id = o.id
-    where s.until is null or s.until < ${until} order by o.id`.execute(db);
+    where (s.until is null or s.until < ${until}) and o.id <> all(${sql.raw(stoppedText)}) order by o.id`.execute(db);
   return rows;
 }
 

@@ -4,6 +4,7 @@ import type { OccurrenceOutcome } from '../../core/decision/outcome.ts';
 import { plainArray } from '../connection/arrays.ts';
 import { countText, endedText } from './counts.ts';
 import { queryMonthAcrossTenants } from './months.ts';
+import { stoppedText } from './moving-text.ts';
 import { type ClaimRequest, claimValues, pickRoundRobin } from './round-robin.ts';
 import { waitingList } from './status-text.ts';
 import { deliveryEventColumns, deliveryEventsText } from './webhook-events.ts';
@@ -101,7 +102,7 @@ const claimThese = {
         as given (organization_id, occurrence_id, id, due_at)
       join deliveries d on d.organization_id = given.organization_id and d.occurrence_id = given.occurrence_id
         and d.id = given.id
-      where d.status in ${waitingList} and d.due_at = given.due_at
+      where d.status in ${waitingList} and d.due_at = given.due_at and d.organization_id <> all(${stoppedText})
       for update of d skip locked
     )
     update deliveries d set status = 'sending', owner = $1, attempts = d.attempts + 1,

@@ -17,6 +17,7 @@ import type { OccurrenceFacts } from '../history/occurrences.ts';
 import { addSuppressedAcrossTenants, type SuppressedCount } from './counts.ts';
 import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from './deliveries.ts';
 import { queryMonthAcrossTenants } from './months.ts';
+import { stoppedText } from './moving-text.ts';
 import {
   claimedDeliveries,
   deliveryArrays,
@@ -139,7 +140,8 @@ const storeHanded = {
   name: 'store_handed_pages',
   text: `
     with tables as (select from deliveries where false),
-    ${advancedText(`and o.status = $26::text and o.acknowledged_at is null and o.resolved_at is null`)},
+    ${advancedText(`and o.status = $26::text and o.acknowledged_at is null and o.resolved_at is null
+        and o.organization_id <> all(${stoppedText})`)},
     ${storeDeliveriesText('where g.occurrence_id = any(array(select id from advanced))')}
     select ${storedIdsText}, array(select id from stored) as inserted, array(select id from advanced) as advanced,
       array(select outcome from advanced) as outcomes`,

@@ -4,6 +4,7 @@
  * one-time code. The scan reads one row per organization, due or not, and never the rows that wait behind it.
  */
 import type pg from 'pg';
+import { stoppedText } from './moving-text.ts';
 import { waitingList } from './status-text.ts';
 
 export interface ClaimRequest {
@@ -37,7 +38,7 @@ export const queues = {
 
 export type Queue = keyof typeof queues;
 
-/** SQL text of `due(organization_id)`: the organizations with due work, in order, without the `excluded` ones. */
+/** SQL text of `due(organization_id)`: the organizations with due work, in order, without `excluded` and moving ones. */
 function dueText(queue: Queue, priority: string, after: string, excluded: string): string {
   const { table, waiting } = queues[queue];
   const next = (last: string) => `
@@ -51,7 +52,8 @@ function dueText(queue: Queue, priority: string, after: string, excluded: string
       select following.* from turns, lateral (${next('turns.organization_id')}) following
     ), due as (
       select organization_id from turns
-      where due_at <= now() and organization_id <> all(${excluded}) limit ${maxOrganizations}
+      where due_at <= now() and organization_id <> all(${excluded}) and organization_id <> all(${stoppedText})
+      limit ${maxOrganizations}
     )`;
 }
 

@@ -15,6 +15,7 @@ import type pg from 'pg';
 import type { JsonObject } from '../../core/json.ts';
 import { webhookLimits } from '../../core/webhooks.ts';
 import { inLedgerTransaction } from '../connection/transaction.ts';
+import { stoppedText } from './moving-text.ts';
 
 export interface DueWebhook {
   organization_id: number;
@@ -35,7 +36,7 @@ const dueText = (columns: string) => `
     )
     select ${columns} from waiting n
     join webhooks w on w.organization_id = n.organization_id and w.id = n.webhook_id and w.active
-    where n.due_at <= now()`;
+    where n.due_at <= now() and n.organization_id <> all(${stoppedText})`;
 
 const listDue = { name: 'list_due_webhooks', text: dueText('n.organization_id, n.webhook_id') };
 /** Returns the endpoints with due messages. */
@@ -61,7 +62,7 @@ const lock = {
     from webhook_states s
     join webhooks w on w.organization_id = s.organization_id and w.id = s.webhook_id and w.active
     join organizations o on o.id = w.organization_id
-    where s.organization_id = $1 and s.webhook_id = $2
+    where s.organization_id = $1 and s.webhook_id = $2 and s.organization_id <> all(${stoppedText})
     for update of s skip locked`,
 };
 

@@ -1,8 +1,9 @@
 /**
  * The tracked links of emails, and the picture that shows that one was opened: `/t/TOKEN`. The target is in the signed token,
- * so the redirect needs no database. A token that was not signed here never redirects.
+ * so the redirect needs no database, unless the organization has moved to another cell. A token that was not signed here never redirects.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { findNewOrigin } from '../../services/configuration/moves.ts';
 import type { Deps } from '../../services/deps.ts';
 import { findTrackedUse, TrackedUses } from '../../services/history/tracking.ts';
 import { sendBroken } from './preference-page.ts';
@@ -33,6 +34,13 @@ export function registerTracking(app: FastifyInstance, deps: Deps): void {
   app.get('/t/:token', { schema: { hide: true } }, async (request: TokenRequest, reply) => {
     const use = findTrackedUse(deps, request.params.token);
     if (!use) return sendBroken(request, reply);
+    const newOrigin = await findNewOrigin(deps, use.organizationId);
+    if (newOrigin)
+      return reply
+        .code(307)
+        .headers(headers)
+        .header('location', newOrigin + request.url)
+        .send();
     if (isCounted(request)) uses.record(use);
     reply.headers(headers);
     if (use.target === undefined) return reply.type('image/gif').send(pixel);

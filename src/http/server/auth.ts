@@ -1,6 +1,6 @@
 /**
  * Admission: authenticates the caller, checks the permission and resolves the path, in this order and before any of the
- * body is read. A caller without the permission learns nothing about what exists; a resource outside the caller's scope is
+ * body is read. Only that an organization has moved to another cell is answered first: its keys may no longer be here. A caller without the permission learns nothing about what exists; a resource outside the caller's scope is
  * not found. Programs authenticate with an API key, people with a session cookie, recipients with a token.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -11,6 +11,7 @@ import { recipientTokenPrefix } from '../../core/recipient-links.ts';
 import { fold } from '../../core/text.ts';
 import { TokenBucket } from '../../lib/token-bucket.ts';
 import { authenticateRecipient } from '../../services/audience/recipient-links.ts';
+import { requireHere } from '../../services/configuration/moves.ts';
 import type { Deps } from '../../services/deps.ts';
 import { authenticateKey, type Key } from '../../services/identity/keys.ts';
 import {
@@ -48,12 +49,16 @@ export function createAdmission(deps: Deps, baseUrl: string | undefined) {
 
   return async (route: Route, request: FastifyRequest, reply: FastifyReply): Promise<Admission> => {
     const { permission } = route;
+    const params = request.params as Params;
+    if (params.org !== undefined) {
+      const checking = requireHere(deps, { slug: params.org });
+      if (checking) await checking;
+    }
     if (permission === 'public') {
       refuseCrossSite(request, baseUrl);
-      return { resources: resolveWithoutOrganization(deps, request.params as Params) };
+      return { resources: resolveWithoutOrganization(deps, params) };
     }
     const now = Date.now();
-    const params = request.params as Params;
     const token = route.takesTokenInQuery ? tokenInQuery(request) : undefined;
     if (permission === 'account' || (token === undefined && usesCookie(request))) {
       const session = await requireSession(deps, request, now);

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorKind } from '../../core/errors.ts';
 import { ThreadsBusyError } from '../../lib/thread-pool.ts';
+import { isOrganizationMoving, movingError } from '../../services/configuration/moves.ts';
 import { isDatabaseUnavailable } from '../../services/operations/health.ts';
 
 export const statuses: Record<ErrorKind, number> = {
@@ -19,6 +20,7 @@ export const statuses: Record<ErrorKind, number> = {
   rate_limited: 429,
   internal: 500,
   unavailable: 503,
+  moved: 307,
 };
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -26,9 +28,10 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const status = statuses[problem.kind];
   if (status >= 500)
     request.log.error({ err: error, request_id: request.id, trace_id: request.traceId }, 'request failed');
-  const { fields, retryAfterSeconds, allow, uses, secondFactor } = problem.details;
+  const { fields, retryAfterSeconds, allow, uses, secondFactor, origin } = problem.details;
   if (status === 401) reply.header('www-authenticate', problem.code === 'metrics.token' ? 'Bearer' : 'Key');
   if (allow) reply.header('allow', allow.join(', '));
+  if (origin) reply.header('location', origin + request.url);
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
   return reply
     .code(status)
@@ -55,6 +58,7 @@ function toAppError(error: unknown, mediaType: string): AppError {
     // Internal errors, such as a secret that cannot be decrypted, are logged for the operator and hidden from the caller.
     return error.kind === 'internal' ? new AppError('service.internal', error.message, { cause: error }) : error;
   }
+  if (isOrganizationMoving(error)) return movingError();
   if (isDatabaseUnavailable(error)) {
     return new AppError('service.unavailable', 'the database cannot be reached: try again', {
       retryAfterSeconds: 1,

@@ -35,6 +35,11 @@ export interface OpenApiDocument {
 const text = { type: 'string' };
 
 const problems: Record<string, Answer & { name: string }> = {
+  307: {
+    name: 'Moved',
+    description: 'The organization has moved to another cell of the installation.',
+    headers: { Location: { description: 'The same path in the other cell.', schema: text } },
+  },
   400: { name: 'Invalid', description: 'The request is invalid; `errors` names the fields.' },
   401: {
     name: 'Unauthorized',
@@ -111,6 +116,7 @@ function improveOperation(operation: Operation, method: string, schemas: Record<
     Object.entries(responses).filter(([status]) => Number(status) >= 400 === failed),
   ) as [[string, Answer][], [string, Answer][]];
   const statuses = new Set([
+    ...(parameters.some(({ name }) => name === 'org') ? [307] : []),
     // A path can be badly encoded, and a body is parsed even if the endpoint has none.
     ...(!reads || parameters.length > 0 ? [400] : []),
     ...(isClosed || requestBody ? [401] : []),

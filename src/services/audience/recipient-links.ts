@@ -11,45 +11,44 @@ import {
 } from '../../core/recipient-links.ts';
 import { announceRevokedTokens } from '../../db/audience/inbox-changes.ts';
 import { findLinkedUser, incrementLinkGeneration, type LinkedUser } from '../../db/audience/recipient-links.ts';
+import { requireHere } from '../configuration/moves.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
 
-type LinkDeps = Pick<Deps, 'db' | 'signer'>;
+type LinkDeps = Pick<Deps, 'db' | 'signer' | 'tenantCache'>;
 
 /** Returns undefined when the token is forged or revoked, or the user has been deleted. */
-export async function findLinkHolder({ db, signer }: LinkDeps, token: string): Promise<LinkedUser | undefined> {
-  return findCurrentOwner({ db }, verifyPreferencesToken(token, signer.isSigned));
+export async function findLinkHolder(deps: LinkDeps, token: string): Promise<LinkedUser | undefined> {
+  return findCurrentOwner(deps, verifyPreferencesToken(token, deps.signer.isSigned));
 }
 
 export async function findUnsubscribeLink(
-  { db, signer }: LinkDeps,
+  deps: LinkDeps,
   token: string,
 ): Promise<{ person: LinkedUser; category: string; channelType: string } | undefined> {
-  const link = verifyUnsubscribeToken(token, signer.isSigned);
-  const person = await findCurrentOwner({ db }, link);
+  const link = verifyUnsubscribeToken(token, deps.signer.isSigned);
+  const person = await findCurrentOwner(deps, link);
   return person && { person, category: link!.category, channelType: link!.channelType };
 }
 
 /** Throws `token.invalid` or `token.expired`. */
 export async function authenticateRecipient(
-  { db, signer }: LinkDeps,
+  deps: LinkDeps,
   token: string,
   now: number,
 ): Promise<LinkedUser & { expiresAt: number }> {
-  const claims = verifyRecipientToken(token, signer.isSigned);
+  const claims = verifyRecipientToken(token, deps.signer.isSigned);
   if (claims && claims.expiresAt * 1_000 <= now)
     throw new AppError('token.expired', 'the token has expired: ask your server for a new one');
-  const person = await findCurrentOwner({ db }, claims);
+  const person = await findCurrentOwner(deps, claims);
   if (!person) throw new AppError('token.invalid', 'the token is invalid or has been revoked');
   return { ...person, expiresAt: claims!.expiresAt * 1_000 };
 }
 
-async function findCurrentOwner(
-  { db }: Pick<Deps, 'db'>,
-  holder: LinkHolder | undefined,
-): Promise<LinkedUser | undefined> {
+async function findCurrentOwner(deps: LinkDeps, holder: LinkHolder | undefined): Promise<LinkedUser | undefined> {
   if (!holder) return undefined;
-  const person = await findLinkedUser(db, holder.organizationId, holder.userId);
+  await requireHere(deps, { id: holder.organizationId });
+  const person = await findLinkedUser(deps.db, holder.organizationId, holder.userId);
   return person?.link_generation === holder.generation ? person : undefined;
 }
 

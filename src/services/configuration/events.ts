@@ -35,6 +35,7 @@ import {
   requirePath,
   resume,
 } from './entries.ts';
+import { requireHere } from './moves.ts';
 
 interface Event extends Application {
   active: boolean;
@@ -68,6 +69,7 @@ interface Trigger {
 /** Resolves the slugs of an event, from the cache if possible. */
 export async function resolveEventPath({ tenantCache }: Deps, slugs: Required<Slugs>): Promise<Required<ResolvedPath>> {
   const { org, prj, app, evt } = slugs;
+  await requireHere({ tenantCache }, { slug: slugs.org });
   const path = await tenantCache.resolvePath(slugs);
   if (!path) throw new AppError('organization.not_found', `there is no organization ${org}`);
   const { organization, project, application, event } = path;

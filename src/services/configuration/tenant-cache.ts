@@ -4,6 +4,7 @@ import { type ResolvedPath, resolvePathAcrossTenants, type Slugs } from '../../d
 import type { Db } from '../../db/connection/pool.ts';
 import { findKeyAcrossTenants, type Key } from '../../db/identity/keys.ts';
 import { findSessionAcrossTenants, type Session } from '../../db/identity/sessions.ts';
+import { type KnownMove, listMovesAcrossTenants } from '../../db/operations/organization-moves.ts';
 import { AnnouncedCache, type Entries } from '../../lib/announced-cache.ts';
 
 export class TenantCache extends AnnouncedCache {
@@ -12,6 +13,7 @@ export class TenantCache extends AnnouncedCache {
   readonly #sessions: Entries<Session> = new Map();
   readonly #paths: Entries<ResolvedPath> = new Map();
   readonly #channels: Entries<Channel[]> = new Map();
+  readonly #moves: Entries<KnownMove[]> = new Map();
 
   constructor(db: Db) {
     super();
@@ -34,6 +36,16 @@ export class TenantCache extends AnnouncedCache {
       () => findSessionAcrossTenants(this.#db, tokenHash),
       session => `account ${session.account.id}`,
     );
+  }
+
+  /** Lists the organizations that are moving between cells or have left: see moves.ts. */
+  listMoves(): KnownMove[] | Promise<KnownMove[]> {
+    return this.getOrRead(
+      this.#moves,
+      '',
+      () => listMovesAcrossTenants(this.#db),
+      () => 'moves',
+    ) as KnownMove[] | Promise<KnownMove[]>;
   }
 
   /** Resolves the slugs of a path, as far down as they exist. */

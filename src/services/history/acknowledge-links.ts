@@ -2,6 +2,7 @@
 import { verifyAcknowledgeToken } from '../../core/recipient-links.ts';
 import { findBranding, findLinkedUser, type LinkedUser } from '../../db/audience/recipient-links.ts';
 import { findOccurrence } from '../../db/history/occurrences.ts';
+import { requireHere } from '../configuration/moves.ts';
 import type { Deps } from '../deps.ts';
 import { acknowledge, type OccurrenceAnswer } from './acknowledgements.ts';
 
@@ -24,6 +25,7 @@ export async function findAcknowledgeLink(deps: Deps, token: string): Promise<Ac
   const link = verifyAcknowledgeToken(token, signer.isSigned);
   if (!link) return undefined;
   const { organizationId, userId, generation, occurrenceId: identifier } = link;
+  await requireHere(deps, { id: organizationId });
   const person = userId === 0 ? undefined : await findLinkedUser(db, organizationId, userId);
   if (userId !== 0 && person?.link_generation !== generation) return undefined;
   const organization = person?.organization ?? (await findBranding(db, organizationId));

@@ -7,6 +7,7 @@ import * as channels from '../../db/configuration/channel-feedback.ts';
 import type { Outbound } from '../../lib/outbound.ts';
 import { openSecrets } from '../../pipeline/channel-secrets.ts';
 import type { FeedbackSource, Providers } from '../../providers/provider.ts';
+import { requireHere } from '../configuration/moves.ts';
 import type { Deps } from '../deps.ts';
 import { countFeedback, storeFeedback } from './feedback.ts';
 
@@ -35,12 +36,14 @@ export interface FeedbackAddress extends channels.FeedbackChannel {
 
 /** Finds the channel of an address. Undefined: there is none, or it has no such service. */
 export async function findFeedbackAddress(
-  { db, cipher, providers }: Deps,
+  { db, cipher, providers, tenantCache }: Deps,
   token: string,
   service: string,
 ): Promise<FeedbackAddress | undefined> {
+  await requireHere({ tenantCache }, { feedbackToken: token });
   const channel = await channels.findFeedbackChannelAcrossTenants(db, token);
   if (!channel) return undefined;
+  await requireHere({ tenantCache }, { id: channel.organization_id });
   const secrets = openSecrets(cipher, channel.organization_id, channel);
   const source = feedbackSourcesOf(providers, channel.providers, secrets).find(one => one.service === service);
   return source && { ...channel, source };
