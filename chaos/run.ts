@@ -22,6 +22,7 @@ import { hangingTenants } from './scenarios/hanging-tenants.ts';
 import { inboxStream } from './scenarios/inbox-stream.ts';
 import { fanOutList, fanOutNamed, fanOutOrganizations, fanOutScheduled } from './scenarios/large-fan-outs.ts';
 import { rcptRefused, tlsErrors } from './scenarios/mail-server.ts';
+import { organizationMoved } from './scenarios/organization-moved.ts';
 import { outbox } from './scenarios/outbox.ts';
 import { powerCut } from './scenarios/power-cut.ts';
 import { primaryKilled, primaryReadOnly, primarySilent, standbyBehind } from './scenarios/primary-lost.ts';
@@ -79,6 +80,7 @@ const scenarios: Record<string, Scenario> = {
   'inbox-stream': inboxStream,
   outbox,
   'acknowledged-means-stop': acknowledgedMeansStop,
+  'organization-moved': organizationMoved,
   'rolling-upgrade': rollingUpgrade,
 };
 

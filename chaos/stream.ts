@@ -23,6 +23,8 @@ export interface Target {
   event?: string;
   /** The idempotency key. Default: the event and the number of the trigger. */
   key?: string;
+  /** Where triggers are sent to. Default: the first process that accepts them. */
+  address?: () => string;
 }
 
 const retryMs = 200;
@@ -77,14 +79,16 @@ export async function triggerOnce(
     organization = 'chaos',
     event = 'go',
     key = `${event}-${n}`,
+    address = () => stage.alive('all', 'api')[0]!.address,
     statuses,
   }: Target & { statuses?: Map<number, number> } = {},
 ): Promise<string | undefined> {
   const deadline = Date.now() + timeoutMs;
   const path = `/api/o/${organization}/p/shop/a/web/e/${event}/trigger/`;
+  let location: string | null = null;
   while (Date.now() < deadline) {
     try {
-      const response = await fetch(`${stage.alive('all', 'api')[0]!.address}${path}`, {
+      const response: Response = await fetch(location ?? `${address()}${path}`, {
         method: 'POST',
         headers: {
           authorization: `Key ${stage.keys.get(organization)}`,
@@ -92,10 +96,14 @@ export async function triggerOnce(
           'idempotency-key': key,
         },
         body: JSON.stringify({ context: { n }, options }),
+        // A redirect to another origin would lose the key.
+        redirect: 'manual',
         signal: AbortSignal.timeout(10_000),
       });
       const text = await response.text();
       statuses?.set(response.status, (statuses.get(response.status) ?? 0) + 1);
+      location = response.headers.get('location');
+      if (location) continue;
       if (response.status === 201) return (JSON.parse(text) as { occurrence: string }).occurrence;
     } catch {
       // The server is down: try again.

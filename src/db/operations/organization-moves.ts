@@ -91,6 +91,20 @@ export async function createMove(
   );
 }
 
+/** Records that the organization is expected. Where it has been before, its new address is kept in case of an abort. */
+export async function createArrival(
+  client: pg.PoolClient,
+  organizationId: number,
+  { id, slug }: Pick<OrganizationMove, 'id' | 'slug'>,
+): Promise<void> {
+  await client.query(
+    `insert into organization_moves (organization_id, id, slug, state) values ($1, $2, $3, 'arriving')
+     on conflict (organization_id) do update set id = excluded.id, slug = excluded.slug, state = excluded.state,
+       copied = '{}', began_at = now(), state_at = now()`,
+    [organizationId, id, slug],
+  );
+}
+
 /** Changes the state of a move; returns false if it was aborted, or is in another state. */
 export async function changeState(
   client: pg.PoolClient,
@@ -100,8 +114,9 @@ export async function changeState(
   to: MoveState,
 ): Promise<boolean> {
   const { rowCount } = await client.query(
-    `update organization_moves set state = $4, state_at = now(), feedback_tokens = case when $4 = 'moved'
-       then array(select feedback_token from channels where organization_id = $1) else feedback_tokens end
+    `update organization_moves set state = $4, state_at = now(), url = case when $4 <> 'arrived' then url end,
+       feedback_tokens = case $4 when 'moved' then array(select feedback_token from channels where organization_id = $1)
+         when 'arrived' then '{}' else feedback_tokens end
      where organization_id = $1 and id = $2 and state = any($3::text[])`,
     [organizationId, id, from, to],
   );
@@ -148,17 +163,26 @@ export async function cancelMove(client: pg.PoolClient, organizationId: number):
   return rowCount === 1;
 }
 
-/** Invalidates what has arrived so far: no transaction of `whileArriving` succeeds any more. */
-export async function discardArrival(client: pg.PoolClient, organizationId: number): Promise<boolean> {
-  const { rowCount } = await client.query(
+/**
+ * Invalidates what has arrived so far: no transaction of `whileArriving` succeeds any more. Returns whether the organization
+ * had been here before; undefined if it was not expected.
+ */
+export async function discardArrival(client: pg.PoolClient, organizationId: number): Promise<boolean | undefined> {
+  const { rows } = await client.query<{ was_here: boolean }>(
     `update organization_moves set id = gen_random_uuid(), copied = '{}'
-     where organization_id = $1 and state = 'arriving'`,
+     where organization_id = $1 and state = 'arriving' returning url is not null as was_here`,
     [organizationId],
   );
-  return rowCount === 1;
+  return rows[0]?.was_here;
 }
 
+/** Ends an arrival: the organization is again where it has moved to, or unknown here. */
 export async function deleteArrival(client: pg.PoolClient, organizationId: number): Promise<void> {
+  await client.query(
+    `update organization_moves set state = 'left', state_at = now()
+     where organization_id = $1 and state = 'arriving' and url is not null`,
+    [organizationId],
+  );
   await client.query(`delete from organization_moves where organization_id = $1 and state = 'arriving'`, [
     organizationId,
   ]);

@@ -179,10 +179,11 @@ class Move {
     if (arriving?.state === 'arriving') await discard(target, organization);
     const existing = await moves.findOrganizationToMoveAcrossTenants(target, slug);
     if (existing && existing.id !== organization) throw refused(`the other cell has an organization ${slug} already`);
-    if (existing && (arriving?.state !== 'left' || (await hasRows(target, organization)))) {
+    const before = await moves.findMove(target, organization);
+    if (existing && (before?.state !== 'left' || (await hasRows(target, organization)))) {
       throw refused(`the other cell still has ${slug}: run \`belfry organization move ${slug} --forget\` there first`);
     }
-    await moves.createMove(target, organization, { id: this.#id, slug, state: 'arriving', url: null });
+    await moves.createArrival(target, organization, { id: this.#id, slug });
   }
 
   async #copy(): Promise<void> {
@@ -357,9 +358,10 @@ async function withClient<T>(url: string, work: (client: pg.PoolClient) => Promi
 
 /** Deletes what has arrived of a move that was aborted. */
 async function discard(target: pg.PoolClient, organizationId: number): Promise<boolean> {
-  if (!(await moves.discardArrival(target, organizationId))) return false;
+  const wasHere = await moves.discardArrival(target, organizationId);
+  if (wasHere === undefined) return false;
   await beginCopySession(target);
-  await copy.deleteRows(target, organizationId);
+  await copy.deleteRows(target, organizationId, wasHere ? keptWhenForgotten : undefined);
   await moves.deleteArrival(target, organizationId);
   return true;
 }
