@@ -52,14 +52,14 @@ export async function checkMailServers(): Promise<string> {
   return `unknown users of ${servers.map(({ name }) => name).join(' and ')} bounce and are suppressed`;
 }
 
-interface Unpacked {
+export interface Unpacked {
   /** Contains `usr`. */
   folder: string;
   libraries: string;
 }
 
 /** Downloads and unpacks packages together with those that this machine lacks. */
-async function fetchPackages(parent: string, names: string[]): Promise<Unpacked> {
+export async function fetchPackages(parent: string, names: string[]): Promise<Unpacked> {
   const [folder, downloads] = [path.join(parent, 'unpacked'), path.join(parent, 'packages')];
   await Promise.all([mkdir(folder), mkdir(downloads)]);
   try {
@@ -73,7 +73,8 @@ async function fetchPackages(parent: string, names: string[]): Promise<Unpacked>
     throw new Skipped(`the packages could not be fetched: ${(error as Error).message.split('\n').at(-1)}`);
   }
   for (const file of await readdir(downloads)) await run('dpkg-deb', ['-x', path.join(downloads, file), folder]);
-  const own = (await readdir(path.join(folder, 'usr/lib'))).find(name => name.endsWith('-linux-gnu'));
+  const libraries = await readdir(path.join(folder, 'usr/lib')).catch(() => []);
+  const own = libraries.find(name => name.endsWith('-linux-gnu'));
   return { folder, libraries: path.join(folder, 'usr/lib', own ?? '') };
 }
 

@@ -1,4 +1,5 @@
 /** Runs the checks one after the other, prints each result, and exits with 1 if one failed. */
+import { checkCells } from './cells.ts';
 import { checkChart } from './chart.ts';
 import { checkDatabases } from './databases.ts';
 import { checkCompose, checkProxies, checkSystemd } from './host.ts';
@@ -16,6 +17,7 @@ const checks: Record<string, () => Promise<string>> = {
   compose: checkCompose,
   systemd: checkSystemd,
   proxies: checkProxies,
+  cells: checkCells,
   metrics: checkMetrics,
   databases: checkDatabases,
   mail: checkMailServers,
