@@ -5,6 +5,7 @@ import { IconSearch } from '@tabler/icons-react';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { Link, Outlet, ScrollRestoration, useLocation } from 'react-router';
 import { AccountMenu } from './components/account-menu.tsx';
+import { MovedOrganizations } from './components/moved-organizations.tsx';
 import { Page } from './components/page.tsx';
 import { SchemeToggle } from './components/scheme-toggle.tsx';
 import { useShortcuts } from './components/shortcuts.tsx';
@@ -185,6 +186,7 @@ function NoAccess({ org }: { org: string }) {
           </Anchor>
         </div>
       ))}
+      <MovedOrganizations />
     </Page>
   );
 }

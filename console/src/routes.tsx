@@ -3,6 +3,7 @@ import { Button, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { createBrowserRouter, Navigate, Outlet } from 'react-router';
 import { AuthLayout } from './components/auth-layout.tsx';
+import { MovedOrganizations } from './components/moved-organizations.tsx';
 import { NotFound, RouteError } from './components/route-error.tsx';
 import { Loading } from './components/states.tsx';
 import { lastOrganizationKey, to } from './paths.ts';
@@ -94,6 +95,7 @@ function Start() {
   if (organization) return <Navigate to={to.overview(organization.slug)} replace />;
   return (
     <AuthLayout title={texts.noOrganizationYet}>
+      <MovedOrganizations />
       {account.admin ? (
         <Stack gap="sm">
           <Text size="sm">{texts.createAnOrganizationToGetStarted}</Text>

@@ -13,9 +13,10 @@ import type { Role } from '../../src/core/identity/roles.ts';
 import { createAccount } from '../../src/services/identity/accounts.ts';
 import { createDemo, type Demo } from '../../src/services/operations/demo.ts';
 import { type Ask, asker } from '../support/api.ts';
-import { openBrowser, signIn, type Visit, visit } from '../support/browser.ts';
+import { openBrowser, signIn, takeScreenshots, type Visit, visit } from '../support/browser.ts';
 import { testService } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { runSql } from '../support/sql.ts';
 
 let service: Service;
 let demo: Demo;
@@ -217,4 +218,25 @@ test('an owner creates an API key restricted to one address, within the maximum 
     const keys = (await ask({ path: '/api/o/demo/k/' })).body as { name: string; allowed_networks: string[] | null }[];
     expect(keys.find(({ name }) => name === 'narrow')?.allowed_networks).toEqual(['198.51.100.7']);
   });
+});
+
+test('a member finds organizations that have moved to another cell in the menu and at their old address', async () => {
+  const { email, page } = await signInAs('viewer');
+  await runSql(
+    service.runtime.url,
+    `with o as (insert into organizations (slug, name) values ('gone', 'Gone Inc.') returning id),
+     m as (insert into memberships (organization_id, account_id, role)
+       select o.id, a.id, 'viewer' from o, accounts a where a.email = $1)
+     insert into organization_moves (organization_id, id, slug, state, url)
+     select id, gen_random_uuid(), 'gone', 'left', 'https://cell2.example.com' from o`,
+    [email],
+  );
+  await page.goto('/o/demo');
+  await page.getByRole('button', { name: /^Organization: / }).click();
+  const item = page.getByRole('menuitem', { name: 'Gone Inc.' });
+  expect(await item.getAttribute('href')).toBe('https://cell2.example.com/o/gone');
+  await takeScreenshots(page, 'moved-organizations');
+  await page.goto('/o/gone');
+  const link = page.getByRole('link', { name: 'Gone Inc. (moved to cell2.example.com)' });
+  expect(await link.getAttribute('href')).toBe('https://cell2.example.com/o/gone');
 });

@@ -158,6 +158,7 @@ const acrossTenants: Record<string, string> = {
   findFeedbackChannelAcrossTenants: 'a token is presented before its channel is known',
   describeServerAcrossTenants: 'about the database itself',
   findOrganizationToMoveAcrossTenants: 'the command line names the organization by slug',
+  listMovedOrganizationsAcrossTenants: 'the organizations of one person',
   listMovesAcrossTenants: 'every process has to know which organizations are in another cell',
   listSealedSamplesAcrossTenants: 'the key that encrypts is the whole installation’s',
   recoverMovesAcrossTenants: 'maintenance: of organizations whose move was interrupted',

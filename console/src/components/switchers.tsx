@@ -1,6 +1,6 @@
 /** Menus to switch the organization and the project. */
 import { Group, Menu, Text, UnstyledButton } from '@mantine/core';
-import { IconCheck, IconPlus, IconSelector } from '@tabler/icons-react';
+import { IconCheck, IconExternalLink, IconPlus, IconSelector } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation, useNavigate } from 'react-router';
@@ -58,7 +58,7 @@ function Switcher({ label, value, secondary = false, options, more }: SwitcherPr
 }
 
 export function OrganizationSwitcher() {
-  const { account, organizations } = useSession();
+  const { account, organizations, moved_organizations: moved } = useSession();
   const [creating, setCreating] = useState(false);
   const navigate = useNavigate();
   const current = useOrganization();
@@ -75,14 +75,25 @@ export function OrganizationSwitcher() {
         value={current?.name ?? texts.organizations}
         options={options}
         more={
-          account.admin && (
-            <>
-              <Menu.Divider />
+          <>
+            {moved.length > 0 && <Menu.Label>{texts.inAnotherCell}</Menu.Label>}
+            {moved.map(({ slug, name, url }) => (
+              <Menu.Item
+                key={slug}
+                component="a"
+                href={url + to.overview(slug)}
+                rightSection={<IconExternalLink size={14} stroke={1.6} aria-hidden />}
+              >
+                {name}
+              </Menu.Item>
+            ))}
+            {account.admin && <Menu.Divider />}
+            {account.admin && (
               <Menu.Item leftSection={<IconPlus size={14} stroke={1.8} />} onClick={() => setCreating(true)}>
                 {texts.newOrganization}
               </Menu.Item>
-            </>
-          )
+            )}
+          </>
         }
       />
       {creating && <NewOrganization close={() => setCreating(false)} />}

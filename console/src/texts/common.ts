@@ -142,6 +142,8 @@ export const texts = {
   noOccurrencesYet: 'No occurrences yet',
   createAnOrganizationToGetStarted: 'Create an organization to get started.',
   newOrganization: 'New organization',
+  inAnotherCell: 'In another cell',
+  movedTo: (name: string, host: string) => `${name} (moved to ${host})`,
   projectPlaceholder: 'PROJECT',
   applicationPlaceholder: 'APPLICATION',
   eventPlaceholder: 'EVENT',

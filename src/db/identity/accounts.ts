@@ -124,6 +124,10 @@ interface AccessibleOrganization {
   two_factor_required: boolean;
 }
 
+/** Whether this cell owns the organization `o`. */
+const isHere = sql<boolean>`not exists (
+  select from organization_moves v where v.organization_id = o.id and v.state in ('arriving', 'moved', 'left'))`;
+
 /** Lists the organizations that an account is a member of, or every organization with `all`, ordered by id. */
 export async function listAccessibleOrganizationsAcrossTenants(
   db: Db,
@@ -137,7 +141,22 @@ export async function listAccessibleOrganizationsAcrossTenants(
       join.onRef('m.organization_id', '=', 'o.id').on('m.account_id', '=', accountId),
     )
     .select(['o.id', 'o.slug', 'o.name', 'o.two_factor_required', 'm.role'])
-    .where('o.id', '>', after);
+    .where('o.id', '>', after)
+    .where(isHere);
   if (!all) query = query.where('m.role', 'is not', null);
   return (await query.orderBy('o.id').limit(limit).execute()) as AccessibleOrganization[];
+}
+
+/** Lists the organizations of an account that have moved to another cell, with its URL, ordered by id. */
+export async function listMovedOrganizationsAcrossTenants(
+  db: Db,
+  accountId: number,
+  limit: number,
+): Promise<{ slug: string; name: string; url: string }[]> {
+  const { rows } = await sql<{ slug: string; name: string; url: string }>`
+    select o.slug, o.name, v.url from organization_moves v
+    join organizations o on o.id = v.organization_id
+    join memberships m on m.organization_id = o.id and m.account_id = ${accountId}
+    where v.state in ('moved', 'left') order by o.id limit ${limit}`.execute(db);
+  return rows;
 }

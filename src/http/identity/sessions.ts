@@ -37,6 +37,14 @@ export const Session = Type.Object(
         }),
       }),
     ),
+    moved_organizations: Type.Array(
+      Type.Object({
+        slug: Type.String(),
+        name: Type.String(),
+        url: Type.String({ description: 'The public URL of the other cell.' }),
+      }),
+      { description: 'Organizations of the account that have moved to another cell of the installation.' },
+    ),
     csrf_token: Type.String({
       description: 'Send it in the header `x-csrf-token` with every request that changes something.',
     }),

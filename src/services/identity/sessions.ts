@@ -230,12 +230,14 @@ export async function describeSession(deps: Deps, session: sessions.Session) {
     after: 0,
     limit: maxOrganizations,
   });
+  const moved = await accounts.listMovedOrganizationsAcrossTenants(deps.db, id, maxOrganizations);
   return {
     account: { id, email, name, admin, two_factor: isTwoFactor(session) },
     organizations: organizations.map(({ slug, name, two_factor_required, role: own }) => {
       const role = admin ? instanceAdminRole : own!;
       return { slug, name, role, permissions: [...permissionsOf(role)], two_factor_required };
     }),
+    moved_organizations: moved,
     csrf_token: csrfTokenOf(deps, session),
   };
 }
