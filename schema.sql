@@ -1099,6 +1099,10 @@ AS $function$
 begin
   perform pg_notify('belfry_changed', 'moves');
   perform pg_notify('belfry_changed', coalesce(new.organization_id, old.organization_id)::text);
+  if new.state = 'moved' then
+    -- Inbox streams end, so that clients connect to the other cell.
+    perform pg_notify('belfry_inbox', 'left ' || new.organization_id);
+  end if;
   return null;
 end $function$;
 

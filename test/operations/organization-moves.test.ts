@@ -110,8 +110,16 @@ describe('a move', () => {
       [tenant.id, email],
     );
 
+    const streamPath = `/api/o/${tenant.slug}/u/ann@x.test/inbox/stream/`;
+    const token = await tenant.ask({ method: 'POST', path: `/api/o/${tenant.slug}/u/ann@x.test/token/`, body: {} });
+    const stream = await fetch(`${world.service.address}${streamPath}?token=${token.body.token}`);
+    expect(stream.status).toBe(200);
+    const linkPath = `/api/o/${tenant.slug}/u/ann@x.test/preferences/link/`;
+    const link = new URL((await tenant.ask({ method: 'POST', path: linkPath, body: {} })).body.url);
+
     const { refusedMs } = await move(tenant);
 
+    expect(await stream.text()).toContain('event:');
     expect(refusedMs).toBeGreaterThan(0);
     const before = await readAll(url, tenant);
     expect(await readAll(target.runtime.url, tenant)).toEqual(before);
@@ -128,6 +136,9 @@ describe('a move', () => {
 
     const moved = await tenant.ask({ path: `/api/o/${tenant.slug}/u/` });
     expect([moved.status, moved.headers.location]).toEqual([307, `${target.address}/api/o/${tenant.slug}/u/`]);
+    const page = await fetch(link, { redirect: 'manual' });
+    expect([page.status, page.headers.get('location')]).toEqual([307, target.address + link.pathname]);
+    expect((await fetch(link)).status).toBe(200);
     const received = tenant.received().length;
     await runSql(
       target.runtime.url,
@@ -216,6 +227,22 @@ describe('an organization', () => {
     expect((await tenant.occurrence(occurrence)).status).toBe('accepted');
     await abortMove(requestFor(tenant));
     expect(await tenant.outcomes(occurrence)).toEqual(['ann@x.test sent']);
+  });
+
+  test('that is frozen is not changed by a process that does not know it yet', async () => {
+    const tenant = await world.tenant({ users: ['ann@x.test'] });
+    await expect(
+      move(tenant, text => {
+        if (text.startsWith('Waiting')) throw new Error('interrupted');
+      }),
+    ).rejects.toThrow('interrupted');
+    const change = () =>
+      runSql(world.service.runtime.url, `update users set first_name = 'Ann' where organization_id = $1`, [tenant.id]);
+    await change();
+    await setState(tenant, 'frozen');
+    await expect(change()).rejects.toMatchObject({ code: 'BLF01' });
+    await abortMove(requestFor(tenant));
+    await change();
   });
 
   test.each(['closing', 'frozen', 'arriving'])('that is %s answers with 503 and Retry-After', async state => {

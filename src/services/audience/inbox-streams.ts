@@ -18,7 +18,7 @@
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import { AppError } from '../../core/errors.ts';
-import { type InboxCounts, revokedTokens } from '../../db/audience/inbox.ts';
+import { type InboxCounts, leftOrganizations, revokedTokens } from '../../db/audience/inbox.ts';
 import {
   type ChangedMessage,
   type InboxChanges,
@@ -185,10 +185,14 @@ export class InboxStreams {
     this.#markStale(stream.name);
   }
 
-  /** Handles a notification of the database: changed inboxes, `*` for all, or users whose tokens were revoked. */
+  /**
+   * Handles a notification of the database: changed inboxes, `*` for all, users whose tokens were revoked, or organizations
+   * that have moved to another cell.
+   */
   announced(payload: string): void {
     const [first = '', ...rest] = payload.split(' ');
     if (first === '*') this.#markAllStale();
+    else if (first === leftOrganizations) for (const id of rest) this.#endOf(Number(id));
     else if (first === revokedTokens) for (const name of rest) this.#end(this.#open.get(name) ?? []);
     else for (const name of [first, ...rest]) if (this.#open.has(name)) this.#markStale(name);
   }
@@ -202,6 +206,11 @@ export class InboxStreams {
   closeAll(): void {
     this.#isClosed = true;
     for (const own of [...this.#open.values()]) this.#end(own);
+  }
+
+  #endOf(organizationId: number): void {
+    for (const own of [...this.#open.values()])
+      this.#end([...own].filter(one => one.organizationId === organizationId));
   }
 
   #end(streams: Iterable<InboxStream>): void {

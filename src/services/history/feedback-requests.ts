@@ -87,6 +87,8 @@ export async function receiveFeedback(
 
 /** Stores what a mail to the return path of a delivery reports. Other mails, such as vacation replies, are ignored. */
 export async function receiveBounceMail(deps: Deps, { organizationId, occurrence, id }: TenantDelivery, bytes: Buffer) {
+  // The sending server tries again, until its mails reach the cell that the organization has moved to.
+  await requireHere(deps, { id: organizationId });
   let events: FeedbackEvent[] = [];
   try {
     events = deps.feedbackReaders.smtp!.read({ contentType: 'message/rfc822', bytes });
