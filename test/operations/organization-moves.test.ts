@@ -10,7 +10,7 @@ import {
 } from '../../src/services/operations/organization-moves.ts';
 import { createTestDatabase, silent, testConfig } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { type EngineWorld, openWorld, secret, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, hooks, openWorld, secret, type Tenant } from '../support/sink.ts';
 import { runSql } from '../support/sql.ts';
 
 const targetKey = 'another secret of at least 32 characters';
@@ -171,6 +171,35 @@ describe('a move', () => {
     expect([await stateOf(url, tenant), await stateOf(target.runtime.url, tenant)]).toEqual(['left', 'arrived']);
     const triggers = await runSql(url, `select from pg_trigger where tgname like 'moving_%'`);
     expect(triggers).toEqual([]);
+  });
+
+  test('waits for a message in flight, whose outcome moves along with what was triggered meanwhile', async () => {
+    const tenant = await world.tenant({ users: ['ann@x.test'] });
+    const url = `${world.peer.url}/${tenant.slug}/hook`;
+    await tenant.apply({ users: ['ann@x.test'], channels: [hooks(url, {}, { timeout_ms: 1_500 })] });
+    tenant.answer('hang');
+    const first = await tenant.trigger({}, { n: 1 });
+    await eventually(() => expect(tenant.received()).toHaveLength(1), 8_000);
+    tenant.answer({});
+    let late: Promise<string> | undefined;
+    await move(tenant, text => {
+      if (text.startsWith('Waiting')) late ??= tenant.trigger({}, { n: 2 });
+    });
+    const second = await late!;
+    const outcomes = () =>
+      runSql<{ occurrence_id: string; status: string; attempts: number }>(
+        target.runtime.url,
+        'select occurrence_id, status, attempts from deliveries where organization_id = $1 order by created_at',
+        [tenant.id],
+      );
+    await eventually(async () => {
+      await runSql(target.runtime.url, `update deliveries set due_at = now() where status = 'retrying'`);
+      expect(await outcomes()).toEqual([
+        { occurrence_id: first, status: 'sent', attempts: 2 },
+        { occurrence_id: second, status: 'sent', attempts: 1 },
+      ]);
+    }, 15_000);
+    expect(tenant.received().map(({ text }) => text)).toHaveLength(3);
   });
 
   test('that is interrupted while nothing is sent gives the organization back, and it can be aborted', async () => {
