@@ -7,7 +7,6 @@ import { digestLimits } from '../core/decision/digest.ts';
 import { recheck } from '../core/decision/recheck.ts';
 import { AppError } from '../core/errors.ts';
 import type { Content } from '../core/render/render.ts';
-import { disableAddress } from '../db/audience/addresses.ts';
 import { isUnavailable } from '../db/connection/pool.ts';
 import type { OccurrenceFacts } from '../db/history/occurrences.ts';
 import { claimDeliveriesAcrossTenants, type Delivery, type Settlement } from '../db/ledger/deliveries.ts';
@@ -74,6 +73,8 @@ type ReadState = DeliveryState & { readAt: number };
 /** A delivery that may be sent, with everything that rendering and sending it needs. */
 interface SendContext extends CheckedContext {
   span: Span | undefined;
+  /** The provider's words if the address is gone. */
+  goneReason?: string;
 }
 
 /**
@@ -156,17 +157,19 @@ async function deliver(
   if (verdict) return settleVerdict(delivery, verdict);
   skipProviders(engine, delivery, channel!);
   const read = { occurrence: occurrence!, person: person!, channel: channel!, plan: plan!, readAt };
-  const context = { delivery, ...read, span };
+  const context: SendContext = { delivery, ...read, span };
   const wait = engine.dayLimits.findWait(channel!, delivery.provider_index, Date.now());
   if (wait) return waitForNextDay(delivery, wait);
-  if (channel!.ratePerSecond === null && channel!.concurrency === null) return attempt(engine, context);
+  if (channel!.ratePerSecond === null && channel!.concurrency === null) {
+    return disableIfGone(engine, context, await attempt(engine, context));
+  }
   const admission = await engine.limits.acquire(channel!, delivery);
   if ('dueAt' in admission) {
     await engine.outcomes.settle(postpone(delivery, { due_at: admission.dueAt, detail: admission.detail }));
     engine.limits.addRequeued(channel!, delivery, admission.dueAt);
     return undefined;
   }
-  return attempt(engine, context).finally(admission.release);
+  return disableIfGone(engine, context, await attempt(engine, context).finally(admission.release));
 }
 
 /**
@@ -183,22 +186,43 @@ function skipProviders({ dayLimits }: Engine, delivery: Delivery, channel: Plann
 }
 
 async function attempt(engine: Engine, context: SendContext): Promise<Settlement> {
-  const { delivery } = context;
   for (;;) {
-    const release = await engine.senders.acquire(context.channel, delivery);
+    const release = await engine.senders.acquire(context.channel, context.delivery);
     try {
-      // Another worker, or this one after its restart, sends it.
-      if (engine.isStopping) return postpone(delivery, { due_at: new Date() });
-      const stopped = isUnchanged(engine, context) ? undefined : await checkAgain(engine, context);
-      if (stopped) return stopped;
-      if (release) return await sendWithinDay(engine, context);
+      const settlement = await (release ? sendWithinDay(engine, context) : findStop(engine, context));
+      if (settlement) return settlement;
     } finally {
       release?.();
     }
   }
 }
 
-/** Sends the message if the provider's limit for the day allows it. A message that was not sent does not count. */
+/** Returns how to settle the delivery if it may no longer be sent, or not by this process. */
+async function findStop(engine: Engine, context: SendContext): Promise<Settlement | undefined> {
+  // Another worker, or this one after its restart, sends it.
+  if (engine.isStopping) return postpone(context.delivery, { due_at: new Date() });
+  return isUnchanged(engine, context) ? undefined : checkAgain(engine, context);
+}
+
+/** Disables an address that is gone, before the outcome is stored. By now, the provider can take the next message. */
+async function disableIfGone(engine: Engine, context: SendContext, settlement: Settlement): Promise<Settlement> {
+  const { delivery, occurrence, goneReason: reason } = context;
+  if (reason === undefined) return settlement;
+  const { organization_id: organizationId, user_id: userId, address } = delivery;
+  try {
+    await engine.goneAddresses.disable({ organizationId, userId, value: address!, reason });
+  } catch (error) {
+    // The outcome counts all the same.
+    const where = { occurrence: delivery.occurrence_id, ...traceFields(occurrence) };
+    engine.log.warn({ err: error, ...where }, 'could not disable an address that no longer exists');
+  }
+  return settlement;
+}
+
+/**
+ * Sends the message if the provider's limit for the day allows it. Reserving it can take long, so that comes before the check.
+ * A message that was not sent does not count.
+ */
 async function sendWithinDay(engine: Engine, context: SendContext): Promise<Settlement> {
   const { delivery, channel } = context;
   const { provider_index: index } = delivery;
@@ -206,7 +230,7 @@ async function sendWithinDay(engine: Engine, context: SendContext): Promise<Sett
   if (wait) return settleDayLimit(delivery, channel, wait, Date.now());
   let settlement: Settlement | undefined;
   try {
-    settlement = await renderAndSend(engine, context);
+    settlement = (await findStop(engine, context)) ?? (await renderAndSend(engine, context));
     return settlement;
   } finally {
     const counts = settlement && (settlement.status === 'sent' || settlement.reason === 'unknown');
@@ -239,7 +263,7 @@ async function sendRendered(
   snapshotId: string,
 ): Promise<Settlement> {
   const { delivery, span } = context;
-  const { organization_id: organizationId, provider_index: index } = delivery;
+  const { provider_index: index } = delivery;
   let stopped = isUnchanged(engine, context) ? undefined : await checkAgain(engine, context);
   if (stopped) return stopped;
   const { occurrence, person, channel } = context;
@@ -264,15 +288,7 @@ async function sendRendered(
   endCall(call, name, outcome);
   if (stopped) return stopped;
   engine.meters.attempted(channel.type, name, outcome);
-  if (!outcome.ok && outcome.gone && channel.reach === 'address') {
-    // The outcome counts even if the address cannot be disabled.
-    await disableAddress(engine.db, organizationId, delivery.user_id, delivery.address!, outcome.reason).catch(error =>
-      engine.log.warn(
-        { err: error, occurrence: delivery.occurrence_id, ...traceFields(occurrence) },
-        'could not disable an address that no longer exists',
-      ),
-    );
-  }
+  if (!outcome.ok && outcome.gone && channel.reach === 'address') context.goneReason = outcome.reason;
   const endedAt = Date.now();
   const attempt = { began_at: new Date(beganAt), ms: Math.max(0, endedAt - beganAt) };
   const user_version = person.version === delivery.user_version ? null : person.version;

@@ -19,6 +19,7 @@ import type { InstanceGuard } from '../services/operations/instance.ts';
 import type { AttachmentFiles } from './attachment-files.ts';
 import type { DayLimits } from './day-limits.ts';
 import type { DeliveryState } from './delivery-states.ts';
+import type { GoneAddresses } from './gone-addresses.ts';
 import type { Limits } from './limits.ts';
 import type { Log } from './log.ts';
 import type { Meters } from './meters.ts';
@@ -43,6 +44,7 @@ export interface Engine {
   /** Reads the state again after such a change. */
   states: Batcher<Delivery, DeliveryState>;
   outcomes: Outcomes;
+  goneAddresses: GoneAddresses;
   inbox: InboxWriter;
   digests: DigestCloser;
   snapshots: RenderSnapshots;

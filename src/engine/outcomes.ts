@@ -38,9 +38,8 @@ export class Outcomes {
 
   /** Resolves when the outcome is stored. If storing fails, recovery settles the delivery. */
   async settle(settlement: Settlement): Promise<void> {
-    // Outcomes other than `sent` have something waiting for them, such as requeuing, so they do not wait for the batch
-    // to fill.
-    await this.#batcher.add(settlement, settlement.status !== 'sent');
+    // The next attempt waits for the outcome, so it does not wait for the batch to fill.
+    await this.#batcher.add(settlement, settlement.due_at !== null);
   }
 
   drain(): Promise<void> {

@@ -35,6 +35,7 @@ import { AttachmentFiles } from './attachment-files.ts';
 import { ChannelOutages } from './channel-outages.ts';
 import { DayLimits } from './day-limits.ts';
 import { createStateReader } from './delivery-states.ts';
+import { GoneAddresses } from './gone-addresses.ts';
 import { Limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { MessageUpdater } from './message-updates.ts';
@@ -77,6 +78,7 @@ const plain = open(10);
 // Pipelining saves two of five round trips per claim.
 const claims = open(1, { settings: indexScansOnly, pipelined: true });
 const hot = open(4, { settings: indexScansOnly });
+const disabling = open(1, { settings: indexScansOnly });
 
 const { db, pool } = plain;
 const cache = new AnnouncedCache();
@@ -93,6 +95,7 @@ const outcomes = new Outcomes(hot.pool, log, (size, ended) => {
   meters.batch('settle', size);
   meters.ended(ended);
 });
+const goneAddresses = new GoneAddresses(disabling.pool);
 const missingVariables = new MissingVariables();
 const slots = new Slots(settings.url, error => {
   log.warn({ err: error }, 'lost the connection that holds channel slots; opening another');
@@ -122,6 +125,7 @@ const worker: Worker = new Worker(
     stops,
     states: createStateReader({ pool: hot.pool, plans }),
     outcomes,
+    goneAddresses,
     inbox: createInboxWriter(pool),
     digests: createDigestCloser(pool, outcomes => meters.ended(outcomes)),
     snapshots: new RenderSnapshots(db),
@@ -183,10 +187,11 @@ const listener = new Listener({
   url: settings.url,
   name: 'belfry worker listener',
   channels: ['belfry_changed', 'belfry_stop', 'belfry_work'],
-  onNotify: (channel, payload) => {
+  onNotify: (channel, payload, processId) => {
     if (channel === 'belfry_work') worker.wake(payload);
-    else if (channel === 'belfry_stop') handleStop(payload);
-    else {
+    else if (channel === 'belfry_stop') {
+      if (!goneAddresses.isOwn(processId)) handleStop(payload);
+    } else {
       stops.handleAnnouncement(payload);
       cache.handleAnnouncement(payload);
       webhooks.configurationChanged();
@@ -254,7 +259,7 @@ async function stop(): Promise<void> {
   await slots.close();
   await outbound.close();
   await rendering.close();
-  await Promise.all([plain.close(), claims.close(), hot.close(), traces?.close()]);
+  await Promise.all([plain.close(), claims.close(), hot.close(), disabling.close(), traces?.close()]);
   port.close();
   forceExitSoon();
 }

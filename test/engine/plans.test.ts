@@ -8,6 +8,7 @@ import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { digestLimits } from '../../src/core/decision/digest.ts';
 import { uuidv7 } from '../../src/core/ids.ts';
+import { disableAddresses } from '../../src/db/audience/addresses.ts';
 import { storeInboxMessagesAcrossTenants } from '../../src/db/audience/inbox.ts';
 import { listInboxChangesAcrossTenants } from '../../src/db/audience/inbox-changes.ts';
 import {
@@ -353,6 +354,15 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
           channelType: 'email',
           target,
         })),
+      ),
+  },
+  'disabling addresses that are gone': {
+    max: 60,
+    run: () =>
+      disableAddresses(
+        open.pool,
+        organization,
+        [905, 906].map(i => ({ userId: i, value: `u${i}@x.test`, reason: '410' })),
       ),
   },
   'an in-app message': {

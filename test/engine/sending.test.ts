@@ -186,6 +186,28 @@ describe('an address that is gone', () => {
     expect(await tenant.outcomes(await tenant.trigger())).toEqual(['ann@x.test suppressed: address.disabled']);
   });
 
+  test('is disabled with many others at once, each of them before its outcome is stored', async () => {
+    const emails = Array.from({ length: 100 }, (_, i) => `user${i}@x.test`);
+    const addressOf = (email: string) => `${world.peer.url}/many/${email}`;
+    const tenant = await world.tenant({
+      users: emails.map(email => ({ email, addresses: [{ name: 'webhook', value: addressOf(email) }] })),
+      channels: own,
+    });
+    const isGone = (path: string) => /^\/many\/user\d*[13579]@/.test(path);
+    world.peer.reply = withRule(world.peer.reply, ({ path }) =>
+      isGone(path) ? { status: 410, body: 'bye' } : undefined,
+    );
+    const outcomes = await tenant.outcomes(await tenant.trigger());
+    expect(outcomes.filter(one => one.endsWith('failed: provider.failed'))).toHaveLength(50);
+    const disabled = await tenant.sql(
+      'select value, disabled_reason from addresses where organization_id = $1 and disabled_at is not null',
+      tenant.id,
+    );
+    const expected = emails.map(addressOf).filter(value => isGone(new URL(value).pathname));
+    expect(disabled.map(({ value }) => value).sort()).toEqual(expected.sort());
+    expect(new Set(disabled.map(one => one.disabled_reason))).toEqual(new Set(['410: bye']));
+  });
+
   test('of the whole channel disables no recipient’s address', async () => {
     const tenant = await world.tenant({ users: ann });
     tenant.answer({ status: 410 });

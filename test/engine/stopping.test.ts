@@ -3,11 +3,12 @@
  *
  * @module-tag sweep
  */
+import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startService } from '../../src/app.ts';
 import { silent, testConfig } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { type EngineWorld, openWorld } from '../support/sink.ts';
+import { type EngineWorld, hooks, openWorld } from '../support/sink.ts';
 import { openSmtpPeer, type SmtpPeer } from '../support/smtp.ts';
 
 let world: EngineWorld;
@@ -21,6 +22,8 @@ afterAll(async () => {
   await peer.close();
   await world.close();
 });
+
+const startWorker = () => startService(testConfig(world.service.runtime.url, { BELFRY_ROLE: 'worker' }), silent);
 
 test('gives back unstarted mails at once, and every mail is sent once', async () => {
   const users = Array.from({ length: 40 }, (_, i) => `user${i}@x.test`);
@@ -37,7 +40,6 @@ test('gives back unstarted mails at once, and every mail is sent once', async ()
     channels: [{ slug: 'mail', name: 'Mail', type: 'email', providers: [smtp] }],
     notifications: [{ channels: ['mail'] }],
   });
-  const startWorker = () => startService(testConfig(world.service.runtime.url, { BELFRY_ROLE: 'worker' }), silent);
   const first = await startWorker();
   peer.delayMs = 500;
   const id = await tenant.trigger();
@@ -50,6 +52,35 @@ test('gives back unstarted mails at once, and every mail is sent once', async ()
   const second = await startWorker();
   expect(await tenant.outcomes(id, 30_000)).toEqual(users.map(email => `${email} sent`).sort());
   expect(peer.mails.flatMap(({ to }) => to).sort()).toEqual(users.toSorted());
+  await second.stop();
+  await world.checkLedger();
+});
+
+test('gives back messages that are waiting for the limit of the day', async () => {
+  // More than a webhook channel has in flight: the others wait for their turn.
+  const users = Array.from({ length: 40 }, (_, i) => `user${i}@x.test`);
+  const tenant = await world.tenant({ users });
+  await tenant.apply({ users, channels: [hooks(`${world.peer.url}/${tenant.slug}/hook`, {}, { per_day: 1_000 })] });
+  const first = await startWorker();
+  await tenant.outcomes(await tenant.trigger({ limit_to: [users[0]!] }));
+  const locking = new pg.Client({ connectionString: world.service.runtime.url });
+  await locking.connect();
+  await locking.query('begin; lock table provider_days in access exclusive mode');
+  const id = await tenant.trigger();
+  const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%into provider_days%'`;
+  await eventually(async () => expect(await tenant.sql(waiting)).toHaveLength(1), 20_000);
+  const stopped = first.stop();
+  await eventually(async () => {
+    expect((await tenant.deliveries(id)).some(({ status }) => status === 'pending')).toBe(true);
+  }, 20_000);
+  await locking.query('rollback');
+  await stopped;
+  await locking.end();
+  expect((await tenant.deliveries(id)).filter(({ status }) => status !== 'pending')).toEqual([]);
+  expect(tenant.received()).toHaveLength(1);
+  const second = await startWorker();
+  expect(await tenant.outcomes(id, 30_000)).toEqual(users.map(email => `${email} sent`).sort());
+  expect(tenant.received()).toHaveLength(41);
   await second.stop();
   await world.checkLedger();
 });

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import type pg from 'pg';
 import type { PageRequest } from '../connection/page.ts';
 import type { Db } from '../connection/pool.ts';
 import { addressEventsText } from '../ledger/webhook-events.ts';
@@ -56,8 +57,7 @@ export async function findAddress(db: Db, organizationId: number, userId: number
  * reason.
  */
 export async function setAddressEnabled(db: Db, organizationId: number, id: number, enabled: boolean, reason: string) {
-  if (!enabled)
-    await disableMatching(db, sql`a.organization_id = ${organizationId} and a.id = ${id}`, reason, 'person');
+  if (!enabled) await disableMatching(db, sql`a.organization_id = ${organizationId} and a.id = ${id}`, reason);
   else {
     await db
       .updateTable('addresses')
@@ -207,19 +207,39 @@ export async function listSameAddresses(
   );
 }
 
-/** Disables an address that no longer works. It is kept so that the reason stays visible, but is no longer used. */
-export async function disableAddress(db: Db, organizationId: number, userId: number, value: string, reason: string) {
-  const condition = sql`a.organization_id = ${organizationId} and a.user_id = ${userId} and a.value = ${value}`;
-  await disableMatching(db, condition, reason, 'provider');
+/** The address of a user that no longer works, by its value. */
+export interface GoneAddress {
+  userId: number;
+  value: string;
+  reason: string;
+}
+
+const disableGone = `
+  with disabled as (
+    update addresses a set disabled_at = now(), disabled_reason = gone.reason
+    from unnest($2::bigint[], $3::text[], $4::text[]) as gone (user_id, value, reason)
+    where a.organization_id = $1 and a.user_id = gone.user_id and a.value = gone.value and a.disabled_at is null
+    returning a.organization_id, a.id, a.user_id, a.name
+  ), ${addressEventsText('disabled', 'provider')}
+  select from disabled`;
+
+/** Disables addresses that no longer work. They are kept so that the reason stays visible, but are no longer used. */
+export async function disableAddresses(pool: pg.Pool, organizationId: number, gone: readonly GoneAddress[]) {
+  const column = (field: keyof GoneAddress) => gone.map(one => one[field]);
+  await pool.query({
+    name: 'disable_addresses',
+    text: disableGone,
+    values: [organizationId, column('userId'), column('value'), column('reason')],
+  });
 }
 
 /** Disables the matching addresses that are still enabled, and queues a webhook event for each. */
-async function disableMatching(db: Db, condition: RawBuilder<unknown>, reason: string, by: 'provider' | 'person') {
+async function disableMatching(db: Db, condition: RawBuilder<unknown>, reason: string) {
   await sql`
     with disabled as (
       update addresses a set disabled_at = now(), disabled_reason = ${reason}
       where ${condition} and a.disabled_at is null
       returning a.organization_id, a.id, a.user_id, a.name
-    ), ${sql.raw(addressEventsText('disabled', by))}
+    ), ${sql.raw(addressEventsText('disabled', 'person'))}
     select from disabled`.execute(db);
 }

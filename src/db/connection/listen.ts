@@ -11,7 +11,8 @@ interface ListenOptions {
   url: string;
   name: string;
   channels: readonly string[];
-  onNotify: (channel: string, payload: string) => void;
+  /** `processId` is that of the server process whose transaction sent it. */
+  onNotify: (channel: string, payload: string, processId: number) => void;
   onReady: () => void;
   onLost: (error: Error) => void;
 }
@@ -41,7 +42,7 @@ export class Listener {
     });
     client.on('error', error => this.#handleLoss(client, error));
     client.on('end', () => this.#handleLoss(client, new Error('the connection ended')));
-    client.on('notification', message => onNotify(message.channel, message.payload ?? ''));
+    client.on('notification', message => onNotify(message.channel, message.payload ?? '', message.processId));
     await client.connect();
     for (const channel of channels) await client.query(`listen ${pg.escapeIdentifier(channel)}`);
     if (this.#closed) {
