@@ -156,6 +156,8 @@ export function splitIdInRoom(messageId: string, defaultRoom: string): [room: st
 }
 
 function readJson(text: string): unknown {
+  // An exception for each of the empty responses of APNs took 4 % of the time of a campaign.
+  if (text === '') return undefined;
   try {
     return JSON.parse(text);
   } catch {

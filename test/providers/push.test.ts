@@ -131,6 +131,13 @@ describe('a device', () => {
   });
 });
 
+it('has as many requests in flight as its settings allow, by default 200', () => {
+  for (const suite of [fcm, apns] as const) {
+    expect(wire.open(suite as typeof fcm).maxConcurrent).toBe(200);
+    expect(wire.open(suite as typeof fcm, { max_in_flight: 900 }).maxConcurrent).toBe(900);
+  }
+});
+
 describe('the access token of FCM', () => {
   const isSignIn = ({ path }: RecordedRequest) => path === '/token';
   const open = () => {

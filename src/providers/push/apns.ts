@@ -10,7 +10,15 @@ import { endpoint as apiEndpoint, join, TimeoutMs } from '../fields.ts';
 import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import type { Outcome } from '../sending.ts';
-import { type Addressed, fitBody, makeQuiet, type PushMessage, toPushMessage } from './message.ts';
+import {
+  type Addressed,
+  defaultMaxInFlight,
+  fitBody,
+  MaxInFlight,
+  makeQuiet,
+  type PushMessage,
+  toPushMessage,
+} from './message.ts';
 
 const hosts = { production: 'https://api.push.apple.com', sandbox: 'https://api.sandbox.push.apple.com' } as const;
 
@@ -48,12 +56,12 @@ const Settings = settings({
     Type.String({ minLength: 1, maxLength: 64, description: 'The sound to play. Default: default.' }),
   ),
   endpoint: apiEndpoint('that of the environment', 'a proxy'),
+  max_in_flight: MaxInFlight,
   timeout_ms: TimeoutMs,
 });
 
 const maxBytes = 4_096;
 const tokenLifetimeMs = 40 * 60_000;
-const maxInFlight = 200;
 
 /** A token of APNs is hexadecimal; a token of FCM never is. */
 export function isAppleToken(token: string): boolean {
@@ -125,7 +133,7 @@ export const apns: Provider<typeof Settings> = {
       });
     };
     return {
-      maxConcurrent: maxInFlight,
+      maxConcurrent: options.max_in_flight ?? defaultMaxInFlight,
       close: async () => {},
       send: outgoing => post(outgoing),
       update: sent => post(sent, true),

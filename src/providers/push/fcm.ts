@@ -12,7 +12,15 @@ import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outco
 import { type Provider, settings } from '../provider.ts';
 import type { Outcome } from '../sending.ts';
 import { isAppleToken } from './apns.ts';
-import { type Addressed, fitBody, makeQuiet, type PushMessage, toPushMessage } from './message.ts';
+import {
+  type Addressed,
+  defaultMaxInFlight,
+  fitBody,
+  MaxInFlight,
+  makeQuiet,
+  type PushMessage,
+  toPushMessage,
+} from './message.ts';
 
 const defaultEndpoint = 'https://fcm.googleapis.com';
 
@@ -39,6 +47,7 @@ const Settings = settings({
   ),
   sound: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'The sound to play. Default: none.' })),
   endpoint: endpoint(defaultEndpoint, 'a proxy'),
+  max_in_flight: MaxInFlight,
   timeout_ms: TimeoutMs,
 });
 
@@ -53,7 +62,6 @@ const scope = 'https://www.googleapis.com/auth/firebase.messaging';
 const maxBytes = 4_096;
 /** Tokens are renewed before they expire, so that none expires on the way. */
 const marginMs = 5 * 60_000;
-const maxInFlight = 200;
 
 export const fcm: Provider<typeof Settings> = {
   name: 'fcm',
@@ -107,7 +115,7 @@ export const fcm: Provider<typeof Settings> = {
       });
     };
     return {
-      maxConcurrent: maxInFlight,
+      maxConcurrent: options.max_in_flight ?? defaultMaxInFlight,
       close: async () => {},
       send: outgoing => post(outgoing),
       update: sent => post(sent, true),

@@ -2,6 +2,7 @@
  * What a push message consists of. The options come from a body that its author wrote as JSON; a body in Markdown has a
  * title and a text only, and is shown with the picture and the buttons of the message.
  */
+import { Type } from 'typebox';
 import { isObject } from '../../core/json.ts';
 import type { Content } from '../../core/render/render.ts';
 import { headingOf, truncate } from '../chat-text.ts';
@@ -29,6 +30,18 @@ export type Addressed = Pick<Outgoing, 'id' | 'address' | 'content' | 'createdAt
 export function makeQuiet(message: PushMessage): PushMessage {
   return { ...message, sound: undefined, priority: 'normal' };
 }
+
+export const defaultMaxInFlight = 200;
+
+/** Setting of the services that answer many requests of one HTTP/2 connection at a time. */
+export const MaxInFlight = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    maximum: 1_000,
+    title: 'Requests in flight',
+    description: `Maximum requests in flight per worker, within what the service allows for a connection. Default: ${defaultMaxInFlight}.`,
+  }),
+);
 
 const maxTtlSeconds = 2_419_200;
 /** Apple's limit for collapse ids, in bytes. */
