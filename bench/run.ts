@@ -27,6 +27,7 @@ import { mail } from './mail.ts';
 import { writePage } from './page.ts';
 import { pages } from './pages.ts';
 import { preferences } from './preferences.ts';
+import { push } from './push.ts';
 import { retention } from './retention.ts';
 import { scaleOut } from './scale-out.ts';
 import type { Options, Row, Scenario } from './scenario.ts';
@@ -48,6 +49,7 @@ export const scenarios: Scenario[] = [
   preferences,
   mail,
   attachments,
+  push,
   latency,
   ledger,
   scaleOut,
