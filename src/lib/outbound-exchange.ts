@@ -17,6 +17,8 @@ export interface OutboundRequest {
   maxFileBytes?: number;
   /** Also offers HTTP/2, for the few peers that support nothing else. */
   http2?: boolean;
+  /** Requests with another name never share a connection with this one, for peers that bind connections to an account. */
+  connection?: string;
 }
 
 export interface OutboundResponse {

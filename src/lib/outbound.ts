@@ -38,6 +38,8 @@ const maxRedirects = 3;
 /** Most peers keep idle connections open for at least this long; a keep-alive hint of the peer takes precedence. */
 const idleMs = 4_000;
 const maxIdleMs = 60_000;
+/** Agents without connections cost little; this bounds names of connections that are no longer used. */
+const maxAgents = 1_000;
 
 export function createOutbound({
   allow,
@@ -46,21 +48,30 @@ export function createOutbound({
   ca,
 }: OutboundOptions): Outbound {
   const guard = createGuard(allow);
-  const agents = new Map<boolean, Promise<Agent>>();
+  const agents = new Map<string, Promise<Agent>>();
   const inFlight = new Set<Promise<unknown>>();
   let closed = false;
 
-  const agentFor = (http2: boolean): Promise<Agent> => {
-    let agent = agents.get(http2);
+  const agentFor = ({ http2 = false, connection = '' }: OutboundRequest): Promise<Agent> => {
+    const key = `${http2} ${connection}`;
+    let agent = agents.get(key);
     if (!agent) {
+      if (agents.size >= maxAgents) closeOldest();
       agent = openAgent(guard, http2, ca);
-      agents.set(http2, agent);
+      agents.set(key, agent);
     }
     return agent;
   };
 
+  /** Requests in flight are completed. */
+  const closeOldest = () => {
+    const [key, agent] = agents.entries().next().value!;
+    agents.delete(key);
+    void agent.then(one => one.close()).catch(() => {});
+  };
+
   const follow = async (address: string, request: OutboundRequest): Promise<OutboundResponse> => {
-    const agent = await agentFor(request.http2 === true);
+    const agent = await agentFor(request);
     const deadline = performance.now() + (request.timeoutMs ?? defaultTimeoutMs) + uploadMs(request);
     const headers = lowerCase({ 'user-agent': 'Belfry', ...request.headers });
     let url = readUrl(address);
