@@ -43,6 +43,7 @@ export const apprise: Provider<typeof Settings> = {
   medium: 'any',
   summary: 'Hands messages to an Apprise API server, which supports more than 150 services.',
   settings: Settings,
+  credential: { name: 'user or password', hint: 'check what the Apprise server expects' },
   shows: ['formatting'],
   dedupes: false,
   reach: () => 'room',

@@ -13,7 +13,7 @@ import type { FeedbackBody, FeedbackRequest, Verification } from '../core/feedba
 import type { Json, JsonObject } from '../core/json.ts';
 import type { MailSender } from '../core/mail-domain/examine.ts';
 import type { UpdateAction } from '../core/message-updates.ts';
-import type { Sender, Tools } from './sending.ts';
+import type { Outcome, Sender, Tools } from './sending.ts';
 
 export interface Provider<Settings extends TObject = TObject> {
   name: string;
@@ -51,6 +51,10 @@ export interface Provider<Settings extends TObject = TObject> {
   accepts?(address: string, settings: Static<Settings>): boolean;
   /** The service whose webhooks report what became of messages, and the secret of its signatures. */
   feedback?(settings: Static<Settings>): FeedbackSource | undefined;
+  /** What the service calls its credentials, and where to get valid ones. Absent: it has none. */
+  credential?: { name: string; hint: string };
+  /** Asks the service whether it accepts the credentials, with a request that sends nothing and costs nothing. */
+  check?(settings: Static<Settings>, tools: Tools): Promise<Outcome>;
   /** How presses of its buttons, or replies to its messages, are verified, read and answered. */
   interactions?(settings: Static<Settings>): Interactions;
   /** How emails are signed and sent, for the check of their domain. Default: by a service, in its own ways. */
@@ -178,6 +182,17 @@ const specialWords: Record<string, string> = {
 function titleOf(field: string): string {
   const [first = '', ...rest] = field.split('_').map(word => specialWords[word] ?? word);
   return [first.charAt(0).toUpperCase() + first.slice(1), ...rest].join(' ');
+}
+
+/** Explains that the service rejected the credentials, in words that name the settings to change. */
+export function explainDenied({ title, credential, settings }: Provider, reason: string): string {
+  const fields = Object.entries(settings.properties as Record<string, { secret?: boolean }>)
+    // The other direction has its own secret.
+    .filter(([field, { secret }]) => secret && field !== 'webhook_secret')
+    .map(([field]) => field);
+  const { name, hint } = credential ?? { name: 'credentials', hint: 'check them' };
+  const where = fields.length > 0 ? ` (${fields.join(', ')})` : '';
+  return `${title} rejected the ${name} (${reason}): ${hint}. Enter the new value in the channel’s settings${where}.`;
 }
 
 interface FieldMistake {

@@ -6,6 +6,7 @@ import { applyConfiguration } from '../../src/services/configuration/declarative
 import { runDoctorChecks } from '../../src/services/operations/doctor.ts';
 import { testDatabase } from '../support/database.ts';
 import { everything, exampleOrganization, webhookSecret } from '../support/declarative.ts';
+import { openHttpPeer } from '../support/http-peer.ts';
 import { runSql } from '../support/sql.ts';
 
 let runtime: Awaited<ReturnType<typeof testDatabase>>;
@@ -78,6 +79,43 @@ test('reports a channel without a provider, unless it is disabled', async () => 
   ]);
   await apply({ slug: 'empty', name: 'E', channels: [{ slug: 'mail', name: 'Mail', type: 'email', enabled: false }] });
   expect(await findings()).toEqual(['ok 1 channel, 0 enabled']);
+});
+
+test('reports rejected credentials of enabled channels in words, and asks without sending', async () => {
+  const peer = await openHttpPeer(({ path }) =>
+    path.startsWith('/slack')
+      ? { body: '{"ok":false,"error":"invalid_auth"}' }
+      : path.startsWith('/bot')
+        ? { body: '{"ok":true}' }
+        : { status: path.startsWith('/v3') ? 401 : 503 },
+  );
+  const slack = { use: 'slack', token: 'xoxb-hush-hush-hush', endpoint: `${peer.url}/slack` };
+  const mail = { from: 'a@b.test', api_key: 'hush', endpoint: peer.url };
+  const telegram = { use: 'telegram-bot', token: '123456:hush-hush_hush-hush-hush', endpoint: peer.url };
+  const postmark = { use: 'postmark', server_token: 'hush', from: 'a@b.test', endpoint: peer.url };
+  await apply({
+    slug: 'acme',
+    name: 'Acme',
+    channels: [
+      { slug: 'chat', name: 'Chat', type: 'slack', providers: [slack] },
+      { slug: 'off', name: 'Off', type: 'slack', enabled: false, providers: [slack] },
+      { slug: 'mail', name: 'Mail', type: 'email', providers: [postmark, { use: 'sendgrid', ...mail }] },
+      { slug: 'bot', name: 'Bot', type: 'telegram', providers: [telegram] },
+    ],
+  });
+  expect((await findings()).sort()).toEqual([
+    'FAIL acme/chat, provider 1 (slack): Slack bot rejected the bot token (200: invalid_auth): copy the Bot User OAuth Token ' +
+      'of your app at api.slack.com/apps, under OAuth & Permissions. Enter the new value in the channel’s settings (token).',
+    'FAIL acme/mail, provider 2 (sendgrid): SendGrid rejected the API key (401): create one with Mail Send access under ' +
+      'Settings, API Keys. Enter the new value in the channel’s settings (api_key).',
+  ]);
+  expect(peer.seen.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
+    'GET /bot123456:hush-hush_hush-hush-hush/getMe',
+    'GET /server',
+    'GET /v3/scopes',
+    'POST /slack/auth.test',
+  ]);
+  await peer.close();
 });
 
 test('reports acknowledge links that no one else can open without BASE_URL', async () => {

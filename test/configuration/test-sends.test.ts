@@ -118,7 +118,8 @@ describe('a channel', () => {
       ok: false,
       reason: 'provider.failed',
       detail:
-        'SendGrid rejected the credentials: check api_key. It answered 401: The provided authorization grant is invalid',
+        'SendGrid rejected the API key (401: The provided authorization grant is invalid): create one with Mail Send ' +
+        'access under Settings, API Keys. Enter the new value in the channel’s settings (api_key).',
     });
   });
 

@@ -155,7 +155,7 @@ describe('signing in', () => {
   it('with a wrong password fails permanently without revealing the password', async () => {
     const { sender } = await open({ user: 'acme', password: 'wrong-hush' }, { auth });
     const outcome = await sender.send(exampleOutgoing());
-    expect(outcome).toMatchObject({ ok: false, retry: false });
+    expect(outcome).toMatchObject({ ok: false, retry: false, denied: true });
     expect(reasonOf(outcome)).toMatch(/^535 5\.7\.8 acme •••/);
   });
 

@@ -192,6 +192,22 @@ describe('the access token of FCM', () => {
     expect(outcome).toMatchObject({ ok: false, denied: true, reason: expect.stringContaining('service_account') });
   });
 
+  it('shows whether the account is valid, without a message', async () => {
+    const peer = wire.peer();
+    peer.seen.length = 0;
+    const ask = (account: string) => {
+      const outbound = createOutbound({ allow: ['127.0.0.0/8'] });
+      const settings = { ...fcm.settings(peer.url), service_account: account };
+      return fcm.provider.check!(settings, { outbound }).finally(() => outbound.close());
+    };
+    peer.reply = grant(3599);
+    expect(await ask(serviceAccount(`${peer.url}/token`))).toEqual({ ok: true });
+    peer.reply = json(400, { error: 'invalid_grant', error_description: 'Invalid JWT Signature.' });
+    expect(await ask(serviceAccount(`${peer.url}/token`))).toMatchObject({ ok: false, denied: true });
+    expect(await ask('{}')).toMatchObject({ ok: false, denied: true });
+    expect(peer.seen.map(({ path }) => path)).toEqual(['/token', '/token']);
+  });
+
   it('never leaves a lost response unknown: nothing was sent yet', async () => {
     const peer = wire.peer();
     peer.reply = 'drop';
@@ -218,6 +234,18 @@ describe('APNs', () => {
     const private_key = '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----';
     const { outcome } = await wire.send(apns, { settings: { private_key } });
     expect(outcome).toMatchObject({ ok: false, denied: true, reason: expect.stringContaining('private_key') });
+  });
+
+  it('never gets messages of two teams on one connection, which it would refuse', async () => {
+    const peer = await openHttpPeer(apns.answers.accepted, { protocol: 'http2' });
+    const outbound = createOutbound({ allow: ['127.0.0.0/8', '::1/128'], ca: certificate });
+    for (const team_id of ['A1B2C3D4E5', 'Z1B2C3D4E5', 'A1B2C3D4E5']) {
+      const sender = apns.provider.open({ ...apns.settings(peer.url), team_id }, { outbound });
+      expect(await sender.send(exampleOutgoing({ address: apns.address }))).toMatchObject({ ok: true });
+    }
+    expect([peer.seen.length, peer.connections]).toEqual([3, 2]);
+    await outbound.close();
+    await peer.close();
   });
 
   it('gets many messages as streams of one HTTP/2 connection', async () => {

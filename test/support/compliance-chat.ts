@@ -72,6 +72,7 @@ export const chatCases = {
       accepted: json(200, { ok: true, channel: 'C0123456789', ts: '1503435956.000247' }),
       id: 'C0123456789:1503435956.000247',
       refused: words => json(200, { ok: false, error: words }),
+      denied: json(200, { ok: false, error: 'invalid_auth' }),
       // A 200 alone does not mean success.
       garbled: { ok: false, retry: true, unknown: true },
     },
@@ -107,6 +108,7 @@ export const chatCases = {
       accepted: json(200, { id: '1234567890', type: 0, content: 'Hello' }),
       id: '1234567890',
       refused: words => json(400, { message: words, code: 50006 }),
+      denied: json(404, { message: 'Unknown Webhook', code: 10015 }),
       throttled: json(429, { message: 'You are being rate limited.', retry_after: 6.457, global: false }),
     },
   } satisfies ComplianceCase<typeof discordWebhook.settings>,
@@ -144,6 +146,7 @@ export const chatCases = {
       accepted: json(200, { ok: true, result: { message_id: 42, chat: { id: 987654321 }, date: 1700000000 } }),
       id: '987654321:42',
       refused: words => json(400, { ok: false, error_code: 400, description: words }),
+      denied: json(404, { ok: false, error_code: 404, description: 'Not Found' }),
       throttled: json(429, { ok: false, error_code: 429, description: 'busy', parameters: { retry_after: 7 } }),
     },
   } satisfies ComplianceCase<typeof telegramBot.settings>,

@@ -83,6 +83,11 @@ export const emailCases = {
       accepted: json(200, { id: '49a3999c-0ce1-4ea6-ab68-afcd6dc2e794' }),
       id: '49a3999c-0ce1-4ea6-ab68-afcd6dc2e794',
       refused: words => json(422, { statusCode: 422, name: 'validation_error', message: words }),
+      denied: json(403, { statusCode: 403, name: 'invalid_api_key', message: 'API key is invalid' }),
+      checked: json(401, { statusCode: 401, name: 'restricted_api_key', message: 'restricted to only send emails' }),
+    },
+    errors: {
+      'a domain that is not verified': [json(403, { statusCode: 403, name: 'validation_error' }), { retry: false }],
     },
   } satisfies ComplianceCase<typeof resend.settings>,
 

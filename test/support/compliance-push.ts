@@ -47,6 +47,8 @@ const fcmError = (code: number, errorCode: string, message = 'no') =>
     },
   });
 const apnsError = (status: number, reason: string) => json(status, { reason });
+const each = (status: number, reasons: string[], outcome: typeof gone | typeof denied | { retry: boolean }) =>
+  Object.fromEntries(reasons.map(reason => [reason, [apnsError(status, reason), outcome] as [never, typeof outcome]]));
 
 export const pushCases = {
   fcm: {
@@ -58,6 +60,8 @@ export const pushCases = {
       accepted: json(200, { name: 'projects/acme-7/messages/0:1500415314455276' }),
       id: 'projects/acme-7/messages/0:1500415314455276',
       refused: words => fcmError(403, 'SENDER_ID_MISMATCH', words),
+      denied: json(401, { error: { code: 401, message: 'no', status: 'UNAUTHENTICATED' } }),
+      checked: null,
     },
     request: {
       path: '/v1/projects/acme-7/messages:send',
@@ -81,7 +85,8 @@ export const pushCases = {
       ],
       'INVALID_ARGUMENT of the message': [fcmError(400, 'INVALID_ARGUMENT', 'Message is too big'), permanent],
       SENDER_ID_MISMATCH: [fcmError(403, 'SENDER_ID_MISMATCH'), permanent],
-      QUOTA_EXCEEDED: [fcmError(429, 'QUOTA_EXCEEDED'), { retry: true }],
+      QUOTA_EXCEEDED: [fcmError(429, 'QUOTA_EXCEEDED'), { retry: true, retryAfterSeconds: 60 }],
+      UNSPECIFIED_ERROR: [fcmError(400, 'UNSPECIFIED_ERROR'), permanent],
       UNAVAILABLE: [fcmError(503, 'UNAVAILABLE'), { retry: true }],
       INTERNAL: [fcmError(500, 'INTERNAL'), { retry: true }],
       THIRD_PARTY_AUTH_ERROR: [fcmError(401, 'THIRD_PARTY_AUTH_ERROR'), denied],
@@ -108,6 +113,7 @@ export const pushCases = {
       accepted: { status: 200, headers: { 'apns-id': 'eabeae54-14a8-11e5-b60b-1697f925ec7b' } },
       id: 'eabeae54-14a8-11e5-b60b-1697f925ec7b',
       refused: words => apnsError(400, words),
+      denied: apnsError(403, 'InvalidProviderToken'),
     },
     request: {
       path: `/3/device/${appleToken}`,
@@ -121,21 +127,24 @@ export const pushCases = {
       },
       body: { belfry_id: id, aps: { alert: { title: 'Order 7 is paid', body: 'Hello Jane' }, sound: 'default' } },
     },
+    // The whole table of Apple.
     errors: {
-      BadDeviceToken: [apnsError(400, 'BadDeviceToken'), gone],
-      Unregistered: [json(410, { reason: 'Unregistered', timestamp: 1 }), gone],
-      ExpiredToken: [apnsError(410, 'ExpiredToken'), gone],
-      DeviceTokenNotForTopic: [apnsError(400, 'DeviceTokenNotForTopic'), permanent],
-      PayloadTooLarge: [apnsError(413, 'PayloadTooLarge'), permanent],
-      BadTopic: [apnsError(400, 'BadTopic'), permanent],
-      IdleTimeout: [apnsError(400, 'IdleTimeout'), { retry: true }],
-      InvalidProviderToken: [apnsError(403, 'InvalidProviderToken'), denied],
-      ExpiredProviderToken: [apnsError(403, 'ExpiredProviderToken'), { retry: true }],
-      TopicDisallowed: [apnsError(400, 'TopicDisallowed'), denied],
-      TooManyProviderTokenUpdates: [apnsError(429, 'TooManyProviderTokenUpdates'), { retry: true }],
-      TooManyRequests: [apnsError(429, 'TooManyRequests'), { retry: true }],
-      InternalServerError: [apnsError(500, 'InternalServerError'), { retry: true }],
-      Shutdown: [apnsError(503, 'Shutdown'), { retry: true }],
+      ...each(400, ['BadDeviceToken'], gone),
+      ...each(410, ['Unregistered', 'ExpiredToken'], gone),
+      ...each(400, ['BadCollapseId', 'BadExpirationDate', 'BadMessageId', 'BadPriority', 'BadTopic'], permanent),
+      ...each(400, ['DeviceTokenNotForTopic', 'DuplicateHeaders', 'InvalidPushType', 'MissingDeviceToken'], permanent),
+      ...each(400, ['MissingTopic', 'PayloadEmpty'], permanent),
+      ...each(404, ['BadPath'], permanent),
+      ...each(405, ['MethodNotAllowed'], permanent),
+      ...each(413, ['PayloadTooLarge'], permanent),
+      ...each(400, ['IdleTimeout'], { retry: true }),
+      ...each(400, ['TopicDisallowed'], denied),
+      ...each(403, ['BadCertificate', 'BadCertificateEnvironment', 'Forbidden', 'InvalidProviderToken'], denied),
+      ...each(403, ['MissingProviderToken', 'UnrelatedKeyIdInToken', 'BadEnvironmentKeyIdInToken'], denied),
+      ...each(403, ['ExpiredProviderToken'], { retry: true }),
+      ...each(429, ['TooManyProviderTokenUpdates', 'TooManyRequests'], { retry: true }),
+      ...each(500, ['InternalServerError'], { retry: true }),
+      ...each(503, ['ServiceUnavailable', 'Shutdown'], { retry: true }),
     },
   } satisfies ComplianceCase<typeof apns.settings>,
 };

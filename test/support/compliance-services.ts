@@ -111,6 +111,7 @@ export const serviceCases = {
       accepted: json(200, { event_id: '$YUwRidLecu:acme.test' }),
       id: '$YUwRidLecu:acme.test',
       refused: words => json(403, { errcode: 'M_FORBIDDEN', error: words }),
+      denied: json(401, { errcode: 'M_UNKNOWN_TOKEN', error: 'Unrecognised access token' }),
       throttled: json(429, { errcode: 'M_LIMIT_EXCEEDED', error: 'Too many requests', retry_after_ms: 6_500 }),
     },
     request: {
@@ -265,6 +266,7 @@ export const serviceCases = {
       accepted: json(200, { status: 1, request: '647d2300-702c-4b38-8b2f-d56326ae460b' }),
       id: '647d2300-702c-4b38-8b2f-d56326ae460b',
       refused: words => json(400, { status: 0, request: 'r', errors: [words] }),
+      denied: json(400, { status: 0, token: 'invalid', errors: ['application token is invalid'] }),
     },
     request: {
       path: '/1/messages.json',

@@ -227,6 +227,7 @@ export const smsCases = {
       }),
       id: 'wamid.HBgL',
       refused: words => whatsappError(400, 100, words),
+      denied: whatsappError(401, 190, 'Invalid OAuth access token'),
     },
     request: {
       path: '/v23.0/106540352242922/messages',
@@ -243,7 +244,14 @@ export const smsCases = {
     errors: {
       'a token that expired': [whatsappError(401, 190, 'no'), denied],
       'a missing permission': [whatsappError(403, 200, 'no'), denied],
-      'the rate limit of the number, with status 400': [whatsappError(400, 130429, 'wait'), { retry: true }],
+      ...Object.fromEntries(
+        [4, 80_007, 130_429, 131_048, 131_056].map(code => [
+          `the rate limit ${code}, with status 400`,
+          [whatsappError(400, code, 'wait'), { retry: true }] as [ReturnType<typeof json>, { retry: boolean }],
+        ]),
+      ),
+      'a blocked account (368)': [whatsappError(403, 368, 'no'), { retry: false }],
+      'a locked account (131031)': [whatsappError(403, 131031, 'no'), { retry: false }],
       'an outage, with status 400': [whatsappError(400, 131016, 'wait'), { retry: true }],
       'the end of the 24 hours': [whatsappError(400, 131047, 'no'), { retry: false }],
       'a template that does not exist': [whatsappError(404, 132001, 'no'), { retry: false }],

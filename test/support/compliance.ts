@@ -6,7 +6,7 @@ import type { Static, TObject } from 'typebox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { shapeErrors } from '../../src/core/configuration/shape.ts';
 import { createOutbound, type Outbound } from '../../src/lib/outbound.ts';
-import type { Provider } from '../../src/providers/provider.ts';
+import { explainDenied, type Provider } from '../../src/providers/provider.ts';
 import type { Outcome, Outgoing, Sender } from '../../src/providers/sending.ts';
 import { closedUrl, type HttpPeer, openHttpPeer, type RecordedRequest, type Reply } from './http-peer.ts';
 
@@ -28,6 +28,10 @@ export interface ComplianceCase<S extends TObject = TObject> {
     refused: (words: string) => PlainReply;
     /** A rate limit response that asks to wait 7 seconds. Default: 429 with Retry-After. */
     throttled?: PlainReply;
+    /** The documented response to a wrong credential. Default: 401. */
+    denied?: PlainReply;
+    /** The response to a question for valid credentials; null: the provider's own tests ask. Default: 200 and `{"ok":true}`. */
+    checked?: PlainReply | null;
     /** Outcome of a 200 with a garbled body. Default: accepted. */
     garbled?: Partial<Outcome>;
   };
@@ -151,9 +155,35 @@ export function complianceSuite<S extends TObject>(name: string, suite: Complian
       });
     }
 
-    it('explains rejected credentials', async () => {
-      expect(await sendTo({ status: 401, body: 'no' })).toMatchObject({ ok: false, denied: true });
+    const wrongCredentials = [{ status: 401, body: 'no' }, ...(answers.denied ? [answers.denied] : [])];
+
+    it('explains rejected credentials, with the settings that hold them', async () => {
+      for (const reply of wrongCredentials) {
+        const outcome = await sendTo(reply);
+        expect(outcome).toMatchObject({ ok: false, denied: true });
+        const words = explainDenied(provider as unknown as Provider, reasonOf(outcome));
+        expect(words).toContain(`${provider.title} rejected the ${provider.credential!.name} (${reasonOf(outcome)}): `);
+        expect(words).toMatch(/Enter the new value in the channel’s settings \([a-z_, ]+\)\.$/);
+        for (const secret of suite.secrets) expect(words).not.toContain(secret);
+      }
     });
+
+    if (provider.check && answers.checked !== null) {
+      it('can be asked whether it accepts the credentials, without sending a message', async () => {
+        const ask = (reply: Reply) => {
+          peer.reply = reply;
+          return provider.check!(suite.settings(peer.url), { outbound });
+        };
+        for (const reply of wrongCredentials) expect(await ask(reply)).toMatchObject({ ok: false, denied: true });
+        expect(await ask(answers.checked ?? json(200, { ok: true }))).toMatchObject({ ok: true });
+        const paths = new Set(peer.seen.map(({ path }) => path));
+        expect(paths.size).toBe(1);
+        await sendTo(answers.accepted);
+        const { method, path } = peer.seen.at(-1)!;
+        expect(peer.seen.slice(0, -1)).not.toContainEqual(expect.objectContaining({ method, path }));
+        for (const reply of ['drop', { status: 503 }] as const) expect(await ask(reply)).not.toHaveProperty('denied');
+      });
+    }
 
     it.each(Object.entries(suite.errors ?? {}))('classifies this error: %s', async (_, [reply, outcome]) => {
       const { reason: _reason, ...found } = (await sendTo(reply)) as Failure;

@@ -21,6 +21,7 @@ export const googleChat: Provider<typeof Settings> = {
   medium: 'chat',
   summary: 'Posts to one space of Google Chat.',
   settings: Settings,
+  credential: { name: 'webhook URL', hint: 'create one under Apps & integrations in the settings of the space' },
   shows: ['buttons'],
   dedupes: false,
   reads: 'text',

@@ -36,12 +36,23 @@ export const matrix: Provider<typeof Settings> = {
   medium: 'chat',
   summary: 'Posts to rooms of Matrix. The address is a room ID.',
   settings: Settings,
+  credential: { name: 'access token', hint: 'sign in as the user who posts to get a new one' },
   shows: ['formatting'],
   // By the transaction ID.
   dedupes: true,
   updates: ['update', 'retract'],
   attaches: true,
   reach: ({ room_id }) => (room_id ? 'room' : 'address'),
+  check: ({ server_url, access_token, timeout_ms: timeoutMs }, { outbound }) =>
+    sendHttp(outbound, {
+      method: 'GET',
+      url: join(server_url, '/_matrix/client/v3/account/whoami'),
+      headers: { authorization: `Bearer ${access_token}` },
+      timeoutMs,
+      secrets: [access_token],
+      errorText: ({ json }) => pick(json, 'errcode'),
+      classify,
+    }),
   open({ server_url, access_token, room_id, notice = false, timeout_ms }, { outbound }) {
     const call = {
       timeoutMs: timeout_ms,

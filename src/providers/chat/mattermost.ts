@@ -34,11 +34,21 @@ export const mattermost: Provider<typeof Settings> = {
   medium: 'chat',
   summary: 'Posts to channels of Mattermost as a bot. The address is a channel ID.',
   settings: Settings,
+  credential: { name: 'access token', hint: 'create one for the bot account under Integrations' },
   shows: ['formatting', 'buttons'],
   dedupes: false,
   updates: ['update', 'retract'],
   reads: 'text',
   reach: ({ channel_id }) => (channel_id ? 'room' : 'address'),
+  check: ({ server_url, token, timeout_ms: timeoutMs }, { outbound }) =>
+    sendHttp(outbound, {
+      method: 'GET',
+      url: join(server_url, '/api/v4/users/me'),
+      headers: { authorization: `Bearer ${token}` },
+      timeoutMs,
+      secrets: [token],
+      errorText: ({ json }) => pick(json, 'message'),
+    }),
   /**
    * The server signs nothing, but the tokens of buttons are signed by Belfry and are known to no one but the server:
    * clients do not get them.

@@ -37,11 +37,24 @@ export const rocketchat: Provider<typeof Settings> = {
   medium: 'chat',
   summary: 'Posts to Rocket.Chat. The address is #channel, @user or the ID of a room.',
   settings: Settings,
+  credential: {
+    name: 'user ID or token',
+    hint: 'create a personal access token in the account settings of the user, which shows both',
+  },
   shows: ['formatting'],
   dedupes: false,
   updates: ['update', 'retract'],
   reads: 'text',
   reach: ({ channel }) => (channel ? 'room' : 'address'),
+  check: ({ server_url, user_id, token, timeout_ms: timeoutMs }, { outbound }) =>
+    sendHttp(outbound, {
+      method: 'GET',
+      url: join(server_url, '/api/v1/me'),
+      headers: { 'x-auth-token': token, 'x-user-id': user_id },
+      timeoutMs,
+      secrets: [token],
+      errorText: ({ json }) => pick(json, 'message'),
+    }),
   open({ server_url, user_id, token, channel, timeout_ms }, { outbound }) {
     const call = (method: string, body: object) =>
       sendHttp(outbound, {

@@ -43,6 +43,7 @@ export const signal: Provider<typeof Settings> = {
   medium: 'chat',
   summary: 'Signal messages through your own signal-cli server. The address is a phone number or the ID of a group.',
   settings: Settings,
+  credential: { name: 'user or password', hint: 'check what the proxy in front of the Signal API expects' },
   dedupes: false,
   reads: 'text',
   reach: ({ to }) => (to ? 'room' : 'address'),

@@ -31,11 +31,21 @@ export const webex: Provider<typeof Settings> = {
   medium: 'chat',
   summary: 'Messages from a bot. The address is the ID of a space, or the email address of a person.',
   settings: Settings,
+  credential: { name: 'access token', hint: 'create one for the bot at developer.webex.com' },
   shows: ['formatting'],
   dedupes: false,
   updates: ['update', 'retract'],
   reads: 'text',
   reach: ({ room_id }) => (room_id ? 'room' : 'address'),
+  check: ({ token, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>
+    sendHttp(outbound, {
+      method: 'GET',
+      url: join(endpoint, '/people/me'),
+      headers: { authorization: `Bearer ${token}` },
+      timeoutMs,
+      secrets: [token],
+      errorText: ({ json }) => pick(json, 'message'),
+    }),
   open({ token, room_id, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const call = (path: string, more: Partial<HttpSend>) =>
       sendHttp(outbound, {

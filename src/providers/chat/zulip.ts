@@ -41,11 +41,21 @@ export const zulip: Provider<typeof Settings> = {
   medium: 'chat',
   summary: 'Posts to a channel of Zulip, or to users. The address is the email address or the ID of a user.',
   settings: Settings,
+  credential: { name: 'bot email or API key', hint: 'copy both from the settings of the bot' },
   shows: ['formatting'],
   dedupes: false,
   updates: ['update', 'retract'],
   reads: 'text',
   reach: ({ channel }) => (channel ? 'room' : 'address'),
+  check: ({ server_url, bot_email, api_key, timeout_ms: timeoutMs }, { outbound }) =>
+    sendHttp(outbound, {
+      method: 'GET',
+      url: join(server_url, '/api/v1/users/me'),
+      headers: { authorization: basic(bot_email, api_key) },
+      timeoutMs,
+      secrets: [api_key, toBase64(`${bot_email}:${api_key}`)],
+      errorText: ({ json }) => pick(json, 'msg'),
+    }),
   open({ server_url, bot_email, api_key, channel, topic, timeout_ms }, { outbound }) {
     const secrets = [api_key, toBase64(`${bot_email}:${api_key}`)];
     const call = (path: string, form: Record<string, string>, more: Partial<HttpSend> = {}) =>

@@ -4,7 +4,7 @@ import type { Content } from '../../core/render/render.ts';
 import { toMarkdown, truncate } from '../chat-text.ts';
 import { secretPartsOf, secretUrl, TimeoutMs } from '../fields.ts';
 import { fileField, toForm } from '../http-files.ts';
-import { type HttpSend, type ProviderAnswer, pick, readRetryAfter, sendHttp } from '../http-outcome.ts';
+import { type Failure, type HttpSend, type ProviderAnswer, pick, readRetryAfter, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 
@@ -35,11 +35,21 @@ export const discordWebhook: Provider<typeof Settings> = {
   medium: 'discord',
   summary: 'Posts to one Discord channel.',
   settings: Settings,
+  credential: { name: 'webhook URL', hint: 'create one under Integrations in the settings of the channel' },
   shows: ['formatting'],
   dedupes: false,
   updates: ['update', 'retract'],
   attaches: true,
   reach: () => 'room',
+  check: ({ url, timeout_ms: timeoutMs }, { outbound }) =>
+    sendHttp(outbound, {
+      method: 'GET',
+      url,
+      timeoutMs,
+      secrets: secretPartsOf(url),
+      errorText: ({ json }) => pick(json, 'message'),
+      classify,
+    }),
   open({ url, username, thread_id, timeout_ms }, { outbound }) {
     const target = toRequestUrl(url, thread_id);
     const secrets = [...secretPartsOf(url), ...secretPartsOf(target)];
@@ -48,10 +58,7 @@ export const discordWebhook: Provider<typeof Settings> = {
       timeoutMs: timeout_ms,
       secrets,
       errorText: ({ json }) => pick(json, 'message'),
-      classify: ({ status, json }) => {
-        const wait = status === 429 ? readRetryAfter(pick(json, 'retry_after')) : undefined;
-        return wait === undefined ? undefined : { retry: true, retryAfterSeconds: wait };
-      },
+      classify,
     };
     // Values must not be able to mention everyone.
     const toBody = (content: Content) => ({
@@ -85,7 +92,7 @@ export const discordWebhook: Provider<typeof Settings> = {
             ...call,
             method: 'DELETE',
             url: toMessageUrl(target, messageId),
-            classify: answer => (isUnknownMessage(answer) ? { ok: true } : call.classify!(answer)),
+            classify: answer => (isUnknownMessage(answer) ? { ok: true } : classify(answer)),
           }),
       },
     );
@@ -114,4 +121,13 @@ function toRequestUrl(url: string, threadId: string | undefined): string {
   target.searchParams.set('wait', 'true');
   if (threadId) target.searchParams.set('thread_id', threadId);
   return target.href;
+}
+
+/** The webhook was deleted (10015), or its token is wrong (50027). */
+const deniedCodes = new Set(['10015', '50027']);
+
+function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {
+  if (deniedCodes.has(pick(json, 'code') ?? '')) return { retry: false, denied: true };
+  const wait = status === 429 ? readRetryAfter(pick(json, 'retry_after')) : undefined;
+  return wait === undefined ? undefined : { retry: true, retryAfterSeconds: wait };
 }

@@ -23,9 +23,19 @@ export const brevo: Provider<typeof Settings> = {
   medium: 'email',
   summary: 'Email through the Brevo API, formerly Sendinblue.',
   settings: Settings,
+  credential: { name: 'API key', hint: 'create one of version 3 under SMTP & API' },
   dedupes: false,
   attaches: true,
   feedback: ({ webhook_secret }) => ({ service: 'brevo', secret: webhook_secret }),
+  check: ({ api_key, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>
+    sendHttp(outbound, {
+      method: 'GET',
+      url: email.join(endpoint, '/v3/account'),
+      headers: { 'api-key': api_key, accept: 'application/json' },
+      timeoutMs,
+      secrets: [api_key],
+      errorText: ({ json }) => pick(json, 'message'),
+    }),
   open({ api_key, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toContact(from);
     const replyTo = reply_to && email.toContact(reply_to);

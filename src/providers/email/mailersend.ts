@@ -25,9 +25,19 @@ export const mailersend: Provider<typeof Settings> = {
   medium: 'email',
   summary: 'Email through the MailerSend API.',
   settings: Settings,
+  credential: { name: 'API token', hint: 'create one with the permission to send email' },
   dedupes: false,
   attaches: true,
   feedback: ({ webhook_secret }) => ({ service: 'mailersend', secret: webhook_secret }),
+  check: ({ api_token, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>
+    sendHttp(outbound, {
+      method: 'GET',
+      url: email.join(endpoint, '/v1/api-quota'),
+      headers: { authorization: `Bearer ${api_token}` },
+      timeoutMs,
+      secrets: [api_token],
+      errorText: ({ json }) => pick(json, 'message'),
+    }),
   open({ api_token, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toContact(from);
     const replyTo = reply_to && email.toContact(reply_to);

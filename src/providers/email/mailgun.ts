@@ -32,6 +32,10 @@ export const mailgun: Provider<typeof Settings> = {
   medium: 'email',
   summary: 'Email through the Mailgun API, US or EU.',
   settings: Settings,
+  credential: {
+    name: 'API key',
+    hint: 'copy the sending key of the domain, and check that endpoint is that of its region',
+  },
   dedupes: false,
   attaches: true,
   feedback: ({ webhook_secret }) => ({ service: 'mailgun', secret: webhook_secret }),

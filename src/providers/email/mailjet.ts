@@ -24,6 +24,7 @@ export const mailjet: Provider<typeof Settings> = {
   medium: 'email',
   summary: 'Email through the Mailjet API.',
   settings: Settings,
+  credential: { name: 'API key or secret key', hint: 'copy both from the API key page of the account' },
   dedupes: false,
   attaches: true,
   feedback: ({ webhook_secret }) => ({ service: 'mailjet', secret: webhook_secret }),

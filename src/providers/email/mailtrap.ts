@@ -23,6 +23,7 @@ export const mailtrap: Provider<typeof Settings> = {
   medium: 'email',
   summary: 'Email through the Mailtrap API.',
   settings: Settings,
+  credential: { name: 'API token', hint: 'copy that of the sending domain' },
   dedupes: false,
   attaches: true,
   feedback: ({ webhook_secret }) => ({ service: 'mailtrap', secret: webhook_secret }),

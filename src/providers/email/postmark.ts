@@ -26,9 +26,19 @@ export const postmark: Provider<typeof Settings> = {
   medium: 'email',
   summary: 'Email through the Postmark API.',
   settings: Settings,
+  credential: { name: 'server token', hint: 'copy it from the API Tokens page of the server' },
   dedupes: false,
   attaches: true,
   feedback: ({ webhook_secret }) => ({ service: 'postmark', secret: webhook_secret }),
+  check: ({ server_token, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>
+    sendHttp(outbound, {
+      method: 'GET',
+      url: email.join(endpoint, '/server'),
+      headers: { accept: 'application/json', 'x-postmark-server-token': server_token },
+      timeoutMs,
+      secrets: [server_token],
+      errorText: ({ json }) => pick(json, 'Message'),
+    }),
   open({ server_token, message_stream, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toMailbox(from);
     return httpSender(async outgoing => {

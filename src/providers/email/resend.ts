@@ -1,7 +1,6 @@
 /** https://resend.com/docs/api-reference/emails/send-email */
-
 import { jsonFiles, withFiles } from '../http-files.ts';
-import { pick, sendHttp } from '../http-outcome.ts';
+import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 import * as email from './message.ts';
@@ -23,10 +22,22 @@ export const resend: Provider<typeof Settings> = {
   medium: 'email',
   summary: 'Email through the Resend API.',
   settings: Settings,
+  credential: { name: 'API key', hint: 'create one with sending access under API Keys' },
   // For 24 hours, the same Idempotency-Key gets the response of the first request.
   dedupes: true,
   attaches: true,
   feedback: ({ webhook_secret }) => ({ service: 'resend', secret: webhook_secret }),
+  check: ({ api_key, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>
+    sendHttp(outbound, {
+      method: 'GET',
+      url: email.join(endpoint, '/domains'),
+      headers: { authorization: `Bearer ${api_key}` },
+      timeoutMs,
+      secrets: [api_key],
+      errorText: ({ json }) => pick(json, 'message'),
+      // A key that may only send is what we need.
+      classify: answer => (pick(answer.json, 'name') === 'restricted_api_key' ? { ok: true } : classify(answer)),
+    }),
   open({ api_key, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     return httpSender(async outgoing => {
       const files = await jsonFiles(outgoing);
@@ -64,9 +75,22 @@ export const resend: Provider<typeof Settings> = {
         secrets: [api_key],
         id: ({ json }) => pick(json, 'id'),
         errorText: ({ json }) => pick(json, 'message'),
-        // Another request with the same key is in flight.
-        classify: ({ json }) => (pick(json, 'name') === 'concurrent_idempotent_requests' ? { retry: true } : undefined),
+        classify,
       });
     });
   },
 };
+
+/** https://resend.com/docs/api-reference/errors */
+function classify({ json }: ProviderAnswer): Partial<Failure> | undefined {
+  switch (pick(json, 'name')) {
+    // Another request with the same key is in flight.
+    case 'concurrent_idempotent_requests':
+      return { retry: true };
+    // A 403, like the error for a domain that is not verified.
+    case 'invalid_api_key':
+      return { retry: false, denied: true };
+    default:
+      return undefined;
+  }
+}

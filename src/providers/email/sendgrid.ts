@@ -23,9 +23,19 @@ export const sendgrid: Provider<typeof Settings> = {
   medium: 'email',
   summary: 'Email through the Twilio SendGrid API.',
   settings: Settings,
+  credential: { name: 'API key', hint: 'create one with Mail Send access under Settings, API Keys' },
   dedupes: false,
   attaches: true,
   feedback: ({ webhook_secret }) => ({ service: 'sendgrid', secret: webhook_secret }),
+  check: ({ api_key, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>
+    sendHttp(outbound, {
+      method: 'GET',
+      url: email.join(endpoint, '/v3/scopes'),
+      headers: { authorization: `Bearer ${api_key}` },
+      timeoutMs,
+      secrets: [api_key],
+      errorText: ({ json }) => pick(json, 'errors', 0, 'message'),
+    }),
   open({ api_key, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toMailbox(from);
     const replyTo = reply_to && email.toMailbox(reply_to);

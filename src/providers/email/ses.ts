@@ -38,6 +38,10 @@ export const ses: Provider<typeof Settings> = {
   medium: 'email',
   summary: 'Email through Amazon Simple Email Service.',
   settings: Settings,
+  credential: {
+    name: 'access key',
+    hint: 'create one in IAM for a user who may call ses:SendEmail, and check the region',
+  },
   dedupes: false,
   attaches: true,
   feedback: ({ topic_arn }) => ({ service: 'ses', secret: topic_arn }),

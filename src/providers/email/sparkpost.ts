@@ -24,6 +24,10 @@ export const sparkpost: Provider<typeof Settings> = {
   medium: 'email',
   summary: 'Email through the SparkPost API, US or EU.',
   settings: Settings,
+  credential: {
+    name: 'API key',
+    hint: 'create one with the permission Transmissions: Read/Write, and check that endpoint is that of its region',
+  },
   dedupes: false,
   attaches: true,
   feedback: ({ webhook_secret }) => ({ service: 'sparkpost', secret: webhook_secret }),

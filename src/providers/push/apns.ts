@@ -74,6 +74,10 @@ export const apns: Provider<typeof Settings> = {
   medium: 'push',
   summary: 'Push notifications for iPhone, iPad and Mac.',
   settings: Settings,
+  credential: {
+    name: 'key',
+    hint: 'check that key ID, team ID and .p8 file belong together, and that the key may be used for this app and environment',
+  },
   shows: ['buttons', 'images'],
   dedupes: false,
   updates: ['update'],
@@ -122,6 +126,8 @@ export const apns: Provider<typeof Settings> = {
         body,
         timeoutMs: options.timeout_ms,
         http2: true,
+        // APNs binds a connection to the team, the key and the apps of its first request.
+        connection: `${team_id}/${key_id}/${bundle_id}`,
         secrets: [token, device.token],
         id: ({ headers }) => headers['apns-id'],
         errorText: ({ json }) => pick(json, 'reason'),
@@ -181,7 +187,7 @@ const deniedReasons = new Set([
   'MissingProviderToken',
   'BadCertificate',
   'BadCertificateEnvironment',
-  'BadEnvironmentKeyInToken',
+  'BadEnvironmentKeyIdInToken',
   'UnrelatedKeyIdInToken',
   'Forbidden',
   'TopicDisallowed',

@@ -63,12 +63,20 @@ const maxBytes = 4_096;
 /** Tokens are renewed before they expire, so that none expires on the way. */
 const marginMs = 5 * 60_000;
 
+const notAnAccount: Failure = {
+  ok: false,
+  retry: false,
+  denied: true,
+  reason: 'service_account is not the JSON file of a service account',
+};
+
 export const fcm: Provider<typeof Settings> = {
   name: 'fcm',
   title: 'Firebase Cloud Messaging',
   medium: 'push',
   summary: 'Push notifications for Android, and for other devices that registered with Firebase.',
   settings: Settings,
+  credential: { name: 'service account', hint: 'generate a new private key under Project settings, Service accounts' },
   shows: ['buttons', 'images'],
   dedupes: false,
   updates: ['update'],
@@ -76,19 +84,18 @@ export const fcm: Provider<typeof Settings> = {
     const device = readDevice(address);
     return device !== undefined && !isAppleToken(device.token) && (app === undefined || app === device.app);
   },
+  async check({ service_account, timeout_ms }, { outbound }) {
+    const account = readAccount(service_account);
+    if (!account) return notAnAccount;
+    const token = await accessTokens(outbound, account, timeout_ms).get();
+    return typeof token === 'string' ? { ok: true } : token;
+  },
   open(options, { outbound }) {
     const { endpoint = defaultEndpoint, ttl_seconds, sound, timeout_ms: timeoutMs } = options;
     const account = readAccount(options.service_account);
     const access = account && accessTokens(outbound, account, timeoutMs);
     const post = async ({ id, address, content }: Addressed, quiet = false): Promise<Outcome> => {
-      if (!account || !access) {
-        return {
-          ok: false,
-          retry: false,
-          denied: true,
-          reason: 'service_account is not the JSON file of a service account',
-        };
-      }
+      if (!account || !access) return notAnAccount;
       const device = readDevice(address);
       if (!device) return { ok: false, retry: false, gone: true, reason: 'the address is not a device' };
       const push = toPushMessage(id, content);
@@ -238,7 +245,7 @@ function errorCode(json: unknown): string | undefined {
 }
 
 /** https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode */
-function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {
+function classify({ status, headers, json }: ProviderAnswer): Partial<Failure> | undefined {
   if (status < 300) return undefined;
   switch (errorCode(json)) {
     case 'UNREGISTERED':
@@ -248,6 +255,9 @@ function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefine
       return /registration token/i.test(pick(json, 'error', 'message') ?? '')
         ? { retry: false, gone: true }
         : { retry: false };
+    case 'QUOTA_EXCEEDED':
+      // Google asks for a minute where it names no other time.
+      return headers['retry-after'] === undefined ? { retry: true, retryAfterSeconds: 60 } : { retry: true };
     case 'SENDER_ID_MISMATCH':
       return { retry: false };
     case 'THIRD_PARTY_AUTH_ERROR':

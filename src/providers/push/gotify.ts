@@ -21,6 +21,7 @@ export const gotify: Provider<typeof Settings> = {
   medium: 'push',
   summary: 'Notifications through your own Gotify server, to the devices of one user.',
   settings: Settings,
+  credential: { name: 'token', hint: 'copy that of the application; the token of a client cannot send' },
   dedupes: false,
   reads: 'text',
   reach: () => 'room',

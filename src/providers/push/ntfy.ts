@@ -40,6 +40,7 @@ export const ntfy: Provider<typeof Settings> = {
   medium: 'push',
   summary: 'Notifications through ntfy.sh or your own ntfy server. The address is a topic.',
   settings: Settings,
+  credential: { name: 'access token', hint: 'create one for a user who may write to the topic' },
   shows: ['buttons', 'images'],
   dedupes: false,
   updates: ['update', 'retract'],

@@ -54,10 +54,21 @@ export const pushover: Provider<typeof Settings> = {
   medium: 'push',
   summary: 'Notifications through Pushover. The address is the key of a user or a group.',
   settings: Settings,
+  credential: { name: 'API token', hint: 'copy that of your application at pushover.net' },
   dedupes: false,
   reads: 'text',
   reach: ({ user_key }) => (user_key ? 'room' : 'address'),
   accepts: (address, { user_key }) => user_key !== undefined || /^[A-Za-z0-9]{30}$/.test(address),
+  check: ({ token, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>
+    sendHttp(outbound, {
+      method: 'GET',
+      url: join(endpoint, `/1/apps/limits.json?token=${encodeURIComponent(token)}`),
+      headers: {},
+      timeoutMs,
+      secrets: [token],
+      errorText: ({ json }) => errorsOf(json).join('; ') || undefined,
+      classify,
+    }),
   open({ token, user_key, priority, sound, ttl_seconds, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     return httpSender(({ id, address, content, createdAt }) => {
       const { title, text } = toTitleAndText(id, content);

@@ -18,6 +18,7 @@ export const slackWebhook: Provider<typeof Settings> = {
   medium: 'slack',
   summary: 'Posts to one Slack channel.',
   settings: Settings,
+  credential: { name: 'webhook URL', hint: 'create one under Incoming Webhooks of your app at api.slack.com/apps' },
   shows: ['formatting'],
   dedupes: false,
   reach: () => 'room',

@@ -66,10 +66,23 @@ export const slack: Provider<typeof Settings> = {
   medium: 'slack',
   summary: 'Direct messages and channels. The address is a channel ID, a member ID or an email address.',
   settings: Settings,
+  credential: {
+    name: 'bot token',
+    hint: 'copy the Bot User OAuth Token of your app at api.slack.com/apps, under OAuth & Permissions',
+  },
   shows: ['formatting', 'buttons'],
   dedupes: false,
   updates: ['update', 'retract'],
   attaches: true,
+  check: ({ token, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>
+    sendHttp(outbound, {
+      url: join(endpoint, '/auth.test'),
+      headers: { authorization: `Bearer ${token}` },
+      timeoutMs,
+      secrets: [token],
+      errorText: errorOf,
+      classify,
+    }),
   interactions: ({ token, endpoint = defaultEndpoint, signing_secret, anyone_may_act = false }) =>
     slackInteractions({ token, endpoint, signing_secret, anyone_may_act }),
   open({ token, signing_secret, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {

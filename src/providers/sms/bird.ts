@@ -29,6 +29,7 @@ export const bird: Provider<typeof Settings> = {
   medium: 'sms',
   summary: 'Text messages through the Bird API, formerly MessageBird.',
   settings: Settings,
+  credential: { name: 'access key', hint: 'create one that may send messages' },
   dedupes: false,
   open({ access_key, workspace_id, channel_id, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     return httpSender(({ address, content }) =>

@@ -26,6 +26,10 @@ export const infobip: Provider<typeof Settings> = {
   medium: 'sms',
   summary: 'Text messages through the Infobip API.',
   settings: Settings,
+  credential: {
+    name: 'API key',
+    hint: 'create one with the scope for sending SMS, and check that the base URL is your own',
+  },
   dedupes: false,
   open({ base_url, api_key, from, timeout_ms }, { outbound }) {
     return httpSender(({ address, content }) =>

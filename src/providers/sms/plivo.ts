@@ -31,7 +31,17 @@ export const plivo: Provider<typeof Settings> = {
   medium: 'sms',
   summary: 'Text messages through the Plivo API.',
   settings: Settings,
+  credential: { name: 'auth ID or auth token', hint: 'copy both from the overview of the console' },
   dedupes: false,
+  check: ({ auth_id, auth_token, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>
+    sendHttp(outbound, {
+      method: 'GET',
+      url: join(endpoint, `/v1/Account/${auth_id}/`),
+      headers: { authorization: basic(auth_id, auth_token) },
+      timeoutMs,
+      secrets: [auth_token, toBase64(`${auth_id}:${auth_token}`)],
+      errorText: ({ json }) => pick(json, 'error'),
+    }),
   open({ auth_id, auth_token, from, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     return httpSender(({ address, content }) =>
       sendHttp(outbound, {

@@ -33,6 +33,10 @@ export const sinch: Provider<typeof Settings> = {
   medium: 'sms',
   summary: 'Text messages through the Sinch SMS API.',
   settings: Settings,
+  credential: {
+    name: 'API token',
+    hint: 'copy that of the service plan, and check that the region is that of the plan',
+  },
   // `client_reference` shows our id in Sinch's reports, but does not deduplicate.
   dedupes: false,
   open({ service_plan_id, api_token, region = 'us', from, endpoint, timeout_ms }, { outbound }) {

@@ -86,6 +86,7 @@ export const smsGateway: Provider<typeof Settings> = {
   medium: 'sms',
   summary: 'Text messages through any gateway with an HTTP API.',
   settings: Settings,
+  credential: { name: 'secret', hint: 'check what the gateway expects in its requests' },
   dedupes: false,
   open(options, { outbound }) {
     const { url, method = 'POST', format = 'json', headers = {}, secret, from, success_text, id_path } = options;

@@ -37,6 +37,10 @@ export const sns: Provider<typeof Settings> = {
   medium: 'sms',
   summary: 'Text messages through Amazon Simple Notification Service.',
   settings: Settings,
+  credential: {
+    name: 'access key',
+    hint: 'create one in IAM for a user who may call sns:Publish, and check the region',
+  },
   dedupes: false,
   open(options, { outbound }) {
     const { region, sender_id, origination_number, sms_type = 'Transactional', timeout_ms } = options;

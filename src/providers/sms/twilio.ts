@@ -61,6 +61,7 @@ export const twilio: Provider<typeof Settings> = {
   medium: 'sms',
   summary: 'Text messages through the Twilio API.',
   settings: Settings,
+  credential: { name: 'account SID or auth token', hint: 'copy both from the home page of the Twilio console' },
   // Twilio has no idempotency key for messages.
   dedupes: false,
   feedback: options => ({ service: 'twilio', secret: signingSecretOf(options) }),
@@ -79,6 +80,21 @@ export const twilio: Provider<typeof Settings> = {
     },
     answer: async text => ({ contentType: 'text/xml; charset=utf-8', body: toMessageResponse(text) }),
   }),
+  check: (
+    { account_sid, api_key_sid, auth_token, endpoint = defaultEndpoint, timeout_ms: timeoutMs },
+    { outbound },
+  ) => {
+    const user = api_key_sid ?? account_sid;
+    return sendHttp(outbound, {
+      method: 'GET',
+      // An API key may read these, but not the account.
+      url: join(endpoint, `/2010-04-01/Accounts/${account_sid}/Messages.json?PageSize=1`),
+      headers: { authorization: basic(user, auth_token) },
+      timeoutMs,
+      secrets: [auth_token, toBase64(`${user}:${auth_token}`)],
+      errorText: ({ json }) => pick(json, 'message'),
+    });
+  },
   open(
     { account_sid, api_key_sid, auth_token, from, endpoint = defaultEndpoint, status_callback, timeout_ms },
     { outbound },

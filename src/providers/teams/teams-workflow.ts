@@ -21,6 +21,10 @@ export const teamsWorkflow: Provider<typeof Settings> = {
   medium: 'teams',
   summary: 'Posts to a chat or channel of Microsoft Teams.',
   settings: Settings,
+  credential: {
+    name: 'webhook URL',
+    hint: 'copy it from the trigger of the workflow, which anyone must be allowed to call',
+  },
   shows: ['formatting'],
   dedupes: false,
   reach: () => 'room',

@@ -5,6 +5,7 @@ import { escapeAngles, headingOf, paragraphs, truncate } from '../chat-text.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
 import { type FormField, fileField, partFailure, toForm } from '../http-files.ts';
 import {
+  type Failure,
   type HttpSend,
   idInRoom,
   type ProviderAnswer,
@@ -70,10 +71,21 @@ export const telegramBot: Provider<typeof Settings> = {
   medium: 'telegram',
   summary: 'Messages from a bot. The address is a chat ID.',
   settings: Settings,
+  credential: { name: 'bot token', hint: 'send /token to @BotFather to see or renew it' },
   shows: ['formatting', 'buttons'],
   dedupes: false,
   updates: ['update', 'retract'],
   attaches: true,
+  check: ({ token, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>
+    sendHttp(outbound, {
+      method: 'GET',
+      url: join(endpoint, `/bot${token}/getMe`),
+      headers: {},
+      timeoutMs,
+      secrets: [token, token.split(':')[1]],
+      errorText: ({ json }) => pick(json, 'description'),
+      classify,
+    }),
   interactions: ({ endpoint = defaultEndpoint, secret_token, anyone_may_act }) =>
     telegramInteractions(endpoint, secret_token, anyone_may_act),
   open({ token, secret_token, link_preview = false, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
@@ -162,12 +174,11 @@ export const telegramBot: Provider<typeof Settings> = {
   },
 };
 
-function classify({
-  status,
-  json,
-}: ProviderAnswer): { retry: boolean; retryAfterSeconds?: number; gone?: true } | undefined {
+function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {
   const wait = status === 429 ? readRetryAfter(pick(json, 'parameters', 'retry_after')) : undefined;
   if (wait !== undefined) return { retry: true, retryAfterSeconds: wait };
+  // A token that is not one: there is no such path. Other things that are not found are a 400.
+  if (status === 404) return { retry: false, denied: true };
   return status < 500 && goneDescription.test(pick(json, 'description') ?? '')
     ? { retry: false, gone: true }
     : undefined;

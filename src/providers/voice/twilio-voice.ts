@@ -36,8 +36,24 @@ export const twilioVoice: Provider<typeof Settings> = {
   medium: 'voice',
   summary: 'Phone calls that speak the message, through the Twilio API.',
   settings: Settings,
+  credential: { name: 'account SID or auth token', hint: 'copy both from the home page of the Twilio console' },
   dedupes: false,
   reads: 'text',
+  check: (
+    { account_sid, api_key_sid, auth_token, endpoint = defaultEndpoint, timeout_ms: timeoutMs },
+    { outbound },
+  ) => {
+    const user = api_key_sid ?? account_sid;
+    return sendHttp(outbound, {
+      method: 'GET',
+      // An API key may read these, but not the account.
+      url: join(endpoint, `/2010-04-01/Accounts/${account_sid}/Calls.json?PageSize=1`),
+      headers: { authorization: basic(user, auth_token) },
+      timeoutMs,
+      secrets: [auth_token, toBase64(`${user}:${auth_token}`)],
+      errorText: ({ json }) => pick(json, 'message'),
+    });
+  },
   open(options, { outbound }) {
     const { account_sid, api_key_sid, auth_token, from, ring_seconds, endpoint = defaultEndpoint } = options;
     const user = api_key_sid ?? account_sid;

@@ -29,6 +29,10 @@ export const opsgenie: Provider<typeof Settings> = {
   medium: 'webhook',
   summary: 'Creates an alert in Opsgenie.',
   settings: Settings,
+  credential: {
+    name: 'API key',
+    hint: 'copy that of an API integration, and check that endpoint is that of its region',
+  },
   // By `alias`, as long as the alert is open.
   dedupes: true,
   updates: ['update'],

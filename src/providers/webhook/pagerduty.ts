@@ -37,6 +37,7 @@ export const pagerduty: Provider<typeof Settings> = {
   medium: 'webhook',
   summary: 'Triggers an alert in PagerDuty.',
   settings: Settings,
+  credential: { name: 'integration key', hint: 'copy that of an Events API v2 integration of the service' },
   // By `dedup_key`, as long as the alert is open.
   dedupes: true,
   updates: ['update'],

@@ -38,6 +38,7 @@ export const standardWebhooks: Provider<typeof Settings> = {
   medium: 'webhook',
   summary: 'Signed HTTP requests to your own endpoint.',
   settings: Settings,
+  credential: { name: 'signature', hint: 'check that the receiver has the same secret' },
   // By `webhook-id`.
   dedupes: true,
   reach: ({ url }) => (url ? 'recipient' : 'address'),

@@ -53,19 +53,30 @@ export const whatsapp: Provider<typeof Settings> = {
   medium: 'whatsapp',
   summary: 'WhatsApp messages through the API of Meta: approved templates, and free text within 24 hours.',
   settings: Settings,
+  credential: {
+    name: 'access token',
+    hint: 'create one for a system user with the permission whatsapp_business_messaging',
+  },
   dedupes: false,
   attaches: true,
   reads: 'text',
   feedback: ({ webhook_secret }) => ({ service: 'whatsapp', secret: webhook_secret }),
+  check: ({ access_token, phone_number_id, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>
+    sendHttp(outbound, {
+      method: 'GET',
+      url: join(endpoint, `/${phone_number_id}?fields=id`),
+      headers: { authorization: `Bearer ${access_token}` },
+      timeoutMs,
+      secrets: [access_token],
+      errorText,
+      classify,
+    }),
   open({ access_token, phone_number_id, template, language, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const authorization = `Bearer ${access_token}`;
     const call = {
       timeoutMs: timeout_ms,
       secrets: [access_token],
-      errorText: ({ json }: ProviderAnswer) =>
-        [pick(json, 'error', 'code'), pick(json, 'error', 'error_data', 'details') ?? pick(json, 'error', 'message')]
-          .filter(Boolean)
-          .join(' ') || undefined,
+      errorText,
       classify,
     };
 
@@ -183,10 +194,15 @@ function toTemplate(name: string, language = 'en_US', parameters: string[]): Mes
   };
 }
 
+function errorText({ json }: ProviderAnswer): string | undefined {
+  const details = pick(json, 'error', 'error_data', 'details') ?? pick(json, 'error', 'message');
+  return [pick(json, 'error', 'code'), details].filter(Boolean).join(' ') || undefined;
+}
+
 /** Rate limits of the app, the number and the pair of numbers, and outages. */
 const retryCodes = new Set(['4', '80007', '130429', '131048', '131056', '131000', '131016', '133004', '2']);
-/** The token is wrong, has expired or lacks a permission. */
-const deniedCodes = new Set(['0', '190', '3', '10', '131005', '131031']);
+/** The token is wrong, has expired or lacks a permission. A locked account (131031) needs no other token. */
+const deniedCodes = new Set(['0', '190', '3', '10', '131005']);
 
 /** https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes */
 function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {

@@ -15,7 +15,7 @@ import { isMember } from '../../db/identity/memberships.ts';
 import { renderDelivery } from '../../pipeline/messages.ts';
 import type { PlannedChannel, PlannedProvider } from '../../pipeline/plans.ts';
 import { markSuppressed } from '../../pipeline/suppressions.ts';
-import type { Provider } from '../../providers/provider.ts';
+import { explainDenied, type Provider } from '../../providers/provider.ts';
 import type { Outcome, Outgoing } from '../../providers/sending.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
@@ -180,18 +180,12 @@ async function sendTest(
   return toResult({
     provider,
     reason: outcome.unknown ? 'unknown' : 'provider.failed',
-    detail: shorten(explain(planned.provider, outcome)),
+    detail: explain(planned.provider, outcome),
   });
 }
 
-/** Explains rejected credentials by the settings that hold them; other reasons speak for themselves. */
-function explain({ title, settings }: Provider, { denied, reason }: Extract<Outcome, { ok: false }>): string {
-  if (!denied) return reason;
-  const secrets = Object.entries(settings.properties as Record<string, { secret?: boolean }>)
-    // The other direction has its own secret.
-    .filter(([field, { secret }]) => secret && field !== 'webhook_secret')
-    .map(([field]) => field);
-  return `${title} rejected the credentials: check ${secrets.join(' and ')}. It answered ${reason}`;
+function explain(provider: Provider, { denied, reason }: Extract<Outcome, { ok: false }>): string {
+  return denied ? explainDenied(provider, shorten(reason)) : shorten(reason);
 }
 
 async function findSuppression(deps: Deps, { organizationId, type }: PlannedChannel, address: string) {

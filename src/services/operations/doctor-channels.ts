@@ -1,4 +1,8 @@
-/** Checks whether every channel can send: providers exist, their settings are complete, secrets can be decrypted. */
+/**
+ * Checks whether every channel can send: providers exist, their settings are complete, secrets can be decrypted, and services
+ * that can be asked accept the credentials.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../../core/errors.ts';
 import { mailboxesOf } from '../../core/feedback/mailbox.ts';
 import { isObject, type JsonObject } from '../../core/json.ts';
@@ -8,17 +12,32 @@ import { listAllProjects } from '../../db/configuration/projects.ts';
 import { listFailedMailboxes } from '../../db/history/feedback-mailboxes.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { openSecrets, type SealedChannel } from '../../pipeline/channel-secrets.ts';
-import { checkEntry, findMissing } from '../../providers/provider.ts';
+import { checkEntry, explainDenied, findMissing, type Provider } from '../../providers/provider.ts';
 import type { Deps } from '../deps.ts';
 import type { Check } from './health.ts';
 
 /** More lines would bury the other checks. */
 const maxShown = 20;
 
+/** How many services are asked about credentials, how many of them at the same time, and how long each may take. */
+const maxAsked = 100;
+const askedAtOnce = 10;
+const answerWithinMs = 10_000;
+
+type ChannelDeps = Pick<Deps, 'db' | 'cipher' | 'providers' | 'outbound'>;
+
+/** Valid settings of a provider in an enabled channel. */
+interface Usable {
+  where: string;
+  provider: Provider;
+  settings: JsonObject;
+}
+
 /** Returns one line if all channels are fine, else one line per problem. */
-export async function checkChannels(deps: Pick<Deps, 'db' | 'cipher' | 'providers'>): Promise<Check[]> {
+export async function checkChannels(deps: ChannelDeps): Promise<Check[]> {
   const { db } = deps;
   const problems: string[] = [];
+  const usable: Usable[] = [];
   let [all, enabled] = [0, 0];
   for (const { id, slug } of await listOrganizationsAcrossTenants(db)) {
     const channels = await listChannelSettings(db, id);
@@ -29,7 +48,9 @@ export async function checkChannels(deps: Pick<Deps, 'db' | 'cipher' | 'provider
       if (channel.enabled) enabled++;
       const project = projects.find(one => one.id === channel.project_id);
       const path = [slug, project?.slug, channel.slug].filter(Boolean).join('/');
-      problems.push(...findProblems(deps, id, channel, path));
+      const found = findProblems(deps, id, channel, path);
+      problems.push(...found.problems);
+      if (channel.enabled) usable.push(...found.usable);
       const current = mailboxesOf(channel.providers, []).map(({ name }) => name);
       const own = unreadable.filter(one => one.channel_id === channel.id && current.includes(one.mailbox));
       for (const { mailbox, error } of own) {
@@ -37,6 +58,7 @@ export async function checkChannels(deps: Pick<Deps, 'db' | 'cipher' | 'provider
       }
     }
   }
+  problems.push(...(await findRejectedCredentials(deps, usable)));
   if (problems.length === 0) return [line(true, `${countOf(all, 'channel')}, ${enabled} enabled`)];
   const more = problems.length - maxShown;
   const shown = problems.slice(0, maxShown).map(problem => line(false, problem));
@@ -47,17 +69,34 @@ function line(ok: boolean, detail: string): Check {
   return { name: 'channels', ok, detail };
 }
 
+/** Asks services whether they accept the credentials. One that does not answer proves nothing about them. */
+async function findRejectedCredentials({ outbound }: ChannelDeps, usable: Usable[]): Promise<string[]> {
+  const asked = usable.filter(({ provider }) => provider.check).slice(0, maxAsked);
+  const problems: string[] = [];
+  for (let i = 0; i < asked.length; i += askedAtOnce) {
+    const outcomes = asked.slice(i, i + askedAtOnce).map(async ({ where, provider, settings }) => {
+      const late = sleep(answerWithinMs, undefined, { ref: false });
+      const outcome = await Promise.race([provider.check!(settings as never, { outbound }), late]);
+      return outcome && !outcome.ok && outcome.denied ? [`${where}: ${explainDenied(provider, outcome.reason)}`] : [];
+    });
+    problems.push(...(await Promise.all(outcomes)).flat());
+  }
+  return problems;
+}
+
 function findProblems(
-  { cipher, providers }: Pick<Deps, 'cipher' | 'providers'>,
+  { cipher, providers }: ChannelDeps,
   organizationId: number,
   channel: ChannelSettings & SealedChannel,
   path: string,
-): string[] {
+): { problems: string[]; usable: Usable[] } {
   const entries = channel.providers;
   if (entries.length === 0) {
-    return channel.enabled ? [`${path} has no provider: add one to the file, or set enabled: false, and apply it`] : [];
+    const missing = `${path} has no provider: add one to the file, or set enabled: false, and apply it`;
+    return { problems: channel.enabled ? [missing] : [], usable: [] };
   }
   const problems: string[] = [];
+  const usable: Usable[] = [];
   let secrets: JsonObject[] | undefined;
   try {
     secrets = openSecrets(cipher, organizationId, channel, path);
@@ -67,16 +106,19 @@ function findProblems(
   }
   for (const [i, entry] of entries.entries()) {
     const { use, ...settings } = entry;
+    const where = `${path}, provider ${i + 1} (${String(use)})`;
     const state = { use: String(use), settings, secrets: secretsOf(secrets, i) };
     const mistakes = checkEntry(providers, { ...settings, ...state.secrets, use: state.use }, channel.type);
     // Secrets that cannot be decrypted are not missing.
     if (secrets) mistakes.push(...findMissing(providers, state));
     for (const { field, message } of mistakes) {
       const prefix = field === 'use' || field === '' ? '' : `${field} `;
-      problems.push(`${path}, provider ${i + 1} (${state.use}): ${prefix}${message}; fix it in the file and apply it`);
+      problems.push(`${where}: ${prefix}${message}; fix it in the file and apply it`);
     }
+    const provider = mistakes.length === 0 && secrets ? providers[state.use] : undefined;
+    if (provider) usable.push({ where, provider, settings: { ...settings, ...state.secrets } });
   }
-  return problems;
+  return { problems, usable };
 }
 
 function secretsOf(secrets: JsonObject[] | undefined, index: number): JsonObject {

@@ -37,7 +37,8 @@ export function toFailure(thrown: unknown, isTransmitted: boolean, secrets: read
   if (reply && error.responseCode) {
     const retry = error.responseCode < 500;
     const gone = error.command === 'RCPT TO' && unknownMailbox.test(reply);
-    return gone ? { ok: false, retry: false, gone, reason } : { ok: false, retry, reason };
+    if (gone) return { ok: false, retry: false, gone, reason };
+    return error.code === 'EAUTH' && !retry ? { ok: false, retry, denied: true, reason } : { ok: false, retry, reason };
   }
   if (isTransmitted) return { ok: false, retry: true, unknown: true, reason };
   return { ok: false, retry: !permanentCodes.has(error.code ?? ''), reason };

@@ -21,6 +21,10 @@ export const smtp: Provider<typeof SmtpSettings> = {
   medium: 'email',
   summary: 'Any mail server.',
   settings: SmtpSettings,
+  credential: {
+    name: 'user name or password',
+    hint: 'check both with your mail provider; some require an app password',
+  },
   dedupes: false,
   attaches: true,
   feedback: ({ webhook_service, webhook_secret }) =>
