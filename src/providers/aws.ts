@@ -70,6 +70,6 @@ export async function signAws({ service, url, contentType, body, bodyHash }: Aws
   };
 }
 
-/** Names of errors that mean a wrong key, not a wrong message. */
+/** Names of errors that mean a wrong key or a missing permission, not a wrong message. */
 export const deniedErrors =
-  /InvalidClientTokenId|SignatureDoesNotMatch|UnrecognizedClient|ExpiredToken|InvalidSignature|IncompleteSignature/;
+  /AuthorizationError|AccessDenied|InvalidClientTokenId|SignatureDoesNotMatch|UnrecognizedClient|ExpiredToken|InvalidSignature|IncompleteSignature/;

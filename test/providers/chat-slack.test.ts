@@ -32,7 +32,7 @@ describe('a Slack webhook', () => {
 
   it('reports an error by its code', async () => {
     const { outcome } = await wire.send(slackWebhook, { reply: { status: 404, body: 'no_service' } });
-    expect(outcome).toEqual({ ok: false, retry: false, reason: '404: no_service' });
+    expect(outcome).toEqual({ ok: false, retry: false, denied: true, reason: '404: no_service' });
   });
 });
 

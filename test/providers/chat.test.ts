@@ -74,7 +74,7 @@ describe('a Discord webhook', () => {
   it('that was deleted is not retried', async () => {
     const reply = json(404, { message: 'Unknown Webhook', code: 10015 });
     const { outcome } = await wire.send(discord, { reply });
-    expect(outcome).toEqual({ ok: false, retry: false, reason: '404: Unknown Webhook' });
+    expect(outcome).toEqual({ ok: false, retry: false, denied: true, reason: '404: Unknown Webhook' });
   });
 });
 

@@ -83,7 +83,11 @@ export const chatCases = {
     settings: url => ({ url: `${url}/services/T00000000/B00000000/hushhushhushhushhushhush` }),
     address: 'room team',
     secrets: ['hushhushhushhushhushhush'],
-    answers: { accepted: { status: 200, body: 'ok' }, refused: words => ({ status: 400, body: words }) },
+    answers: {
+      accepted: { status: 200, body: 'ok' },
+      refused: words => ({ status: 400, body: words }),
+      denied: { status: 404, body: 'no_service' },
+    },
   } satisfies ComplianceCase<typeof slackWebhook.settings>,
 
   'teams-workflow': {

@@ -156,7 +156,7 @@ export const smsCases = {
       'a number that has opted out': [awsError(400, 'OptedOut', 'no'), { retry: false, gone: true }],
       'throttling with status 400': [awsError(400, 'Throttling', 'wait'), { retry: true }],
       'a wrong secret key': [awsError(403, 'SignatureDoesNotMatch', 'no'), denied],
-      'a user without the permission': [awsError(403, 'AuthorizationError', 'no'), { retry: false }],
+      'a user without the permission': [awsError(403, 'AuthorizationError', 'no'), denied],
     },
   } satisfies ComplianceCase<typeof sns.settings>,
 

@@ -12,6 +12,9 @@ const Settings = settings({
   timeout_ms: TimeoutMs,
 });
 
+/** The webhook was removed, or its URL is not one. */
+const deniedErrors = new Set(['invalid_token', 'no_service', 'no_active_hooks', 'no_team']);
+
 export const slackWebhook: Provider<typeof Settings> = {
   name: 'slack-webhook',
   title: 'Slack incoming webhook',
@@ -32,6 +35,7 @@ export const slackWebhook: Provider<typeof Settings> = {
         body: JSON.stringify(toMessage(content)),
         timeoutMs: timeout_ms,
         secrets,
+        classify: ({ text }) => (deniedErrors.has(text.trim()) ? { retry: false, denied: true } : undefined),
       }),
     );
   },

@@ -1,5 +1,6 @@
 /** https://developers.sinch.com/docs/sms/api-reference/sms/batches/sendsms */
 import { Type } from 'typebox';
+import { truncate } from '../chat-text.ts';
 import { endpoint as apiEndpoint, join, secretKey, TimeoutMs } from '../fields.ts';
 import { pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
@@ -27,6 +28,8 @@ const Settings = settings({
   timeout_ms: TimeoutMs,
 });
 
+const maxLength = 2_000;
+
 export const sinch: Provider<typeof Settings> = {
   name: 'sinch',
   title: 'Sinch',
@@ -44,7 +47,13 @@ export const sinch: Provider<typeof Settings> = {
       sendHttp(outbound, {
         url: join(endpoint ?? `https://${region}.sms.api.sinch.com`, `/xms/v1/${service_plan_id}/batches`),
         headers: { authorization: `Bearer ${api_token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ from, to: [address], body: content.text, type: 'mt_text', client_reference: id }),
+        body: JSON.stringify({
+          from,
+          to: [address],
+          body: truncate(content.text, maxLength),
+          type: 'mt_text',
+          client_reference: id,
+        }),
         timeoutMs: timeout_ms,
         secrets: [api_token],
         id: ({ json }) => pick(json, 'id'),

@@ -1,6 +1,7 @@
 /** https://www.twilio.com/docs/messaging/api/message-resource */
 import { type Static, Type } from 'typebox';
 import { toMessageResponse } from '../../core/speech.ts';
+import { truncate } from '../chat-text.ts';
 import { readForm } from '../feedback/payload.ts';
 import { verifyTwilio } from '../feedback/twilio.ts';
 import { endpoint, join, statusCallback, TimeoutMs, webhookSecret } from '../fields.ts';
@@ -54,6 +55,8 @@ const Settings = settings({
  * or is a landline (21635). All others may be fixed in the account.
  */
 const goneCodes = new Set([21211, 21610, 21614, 21635]);
+
+const maxLength = 1_600;
 
 export const twilio: Provider<typeof Settings> = {
   name: 'twilio',
@@ -111,7 +114,7 @@ export const twilio: Provider<typeof Settings> = {
         body: new URLSearchParams({
           To: address,
           [sender]: from,
-          Body: content.text,
+          Body: truncate(content.text, maxLength),
           ...(status_callback && { StatusCallback: status_callback }),
         }).toString(),
         timeoutMs: timeout_ms,

@@ -4,6 +4,7 @@
  */
 import { type Static, Type } from 'typebox';
 import { toTime } from '../../core/feedback/event.ts';
+import { truncate } from '../chat-text.ts';
 import { type Fields, isJson, parseObject, readForm } from '../feedback/payload.ts';
 import { verifyVonage } from '../feedback/vonage.ts';
 import { endpoint, join, statusCallback, TimeoutMs, webhookSecret } from '../fields.ts';
@@ -43,6 +44,8 @@ const Settings = settings({
 const goneCodes = new Set(['1050', '1430']);
 /** Throttled (1000), an internal error (1030), or the network is not reachable (1100). */
 const retryCodes = new Set(['1000', '1030', '1100']);
+
+const maxLength = 1_000;
 
 export const vonage: Provider<typeof Settings> = {
   name: 'vonage',
@@ -94,7 +97,7 @@ function sendText(
       channel: 'sms',
       to: withoutPlus(to),
       from: withoutPlus(from),
-      text,
+      text: truncate(text, maxLength),
       client_ref: id,
       ...(status_callback && id && { webhook_url: status_callback }),
     }),
