@@ -51,8 +51,11 @@ export interface Provider<Settings extends TObject = TObject> {
   accepts?(address: string, settings: Static<Settings>): boolean;
   /** The service whose webhooks report what became of messages, and the secret of its signatures. */
   feedback?(settings: Static<Settings>): FeedbackSource | undefined;
-  /** What the service calls its credentials, and where to get valid ones. Absent: it has none. */
-  credential?: { name: string; hint: string };
+  /**
+   * What the service calls its credentials, where to get valid ones, and the settings that hold them, by default all secrets.
+   * Absent: it has none.
+   */
+  credential?: { name: string; hint: string; fields?: readonly string[] };
   /** Asks the service whether it accepts the credentials, with a request that sends nothing and costs nothing. */
   check?(settings: Static<Settings>, tools: Tools): Promise<Outcome>;
   /** How presses of its buttons, or replies to its messages, are verified, read and answered. */
@@ -186,11 +189,11 @@ function titleOf(field: string): string {
 
 /** Explains that the service rejected the credentials, in words that name the settings to change. */
 export function explainDenied({ title, credential, settings }: Provider, reason: string): string {
-  const fields = Object.entries(settings.properties as Record<string, { secret?: boolean }>)
+  const secrets = Object.entries(settings.properties as Record<string, { secret?: boolean }>)
     // The other direction has its own secret.
     .filter(([field, { secret }]) => secret && field !== 'webhook_secret')
     .map(([field]) => field);
-  const { name, hint } = credential ?? { name: 'credentials', hint: 'check them' };
+  const { name, hint, fields = secrets } = credential ?? { name: 'credentials', hint: 'check them' };
   const where = fields.length > 0 ? ` (${fields.join(', ')})` : '';
   return `${title} rejected the ${name} (${reason}): ${hint}. Enter the new value in the channel’s settings${where}.`;
 }

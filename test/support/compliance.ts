@@ -163,7 +163,8 @@ export function complianceSuite<S extends TObject>(name: string, suite: Complian
         expect(outcome).toMatchObject({ ok: false, denied: true });
         const words = explainDenied(provider as unknown as Provider, reasonOf(outcome));
         expect(words).toContain(`${provider.title} rejected the ${provider.credential!.name} (${reasonOf(outcome)}): `);
-        expect(words).toMatch(/Enter the new value in the channel’s settings \([a-z_, ]+\)\.$/);
+        const fields = /Enter the new value in the channel’s settings \(([a-z_, ]+)\)\.$/.exec(words)![1]!.split(', ');
+        expect(Object.keys(provider.settings.properties)).toEqual(expect.arrayContaining(fields));
         for (const secret of suite.secrets) expect(words).not.toContain(secret);
       }
     });

@@ -40,6 +40,7 @@ export const rocketchat: Provider<typeof Settings> = {
   credential: {
     name: 'user ID or token',
     hint: 'create a personal access token in the account settings of the user, which shows both',
+    fields: ['user_id', 'token'],
   },
   shows: ['formatting'],
   dedupes: false,

@@ -41,7 +41,11 @@ export const zulip: Provider<typeof Settings> = {
   medium: 'chat',
   summary: 'Posts to a channel of Zulip, or to users. The address is the email address or the ID of a user.',
   settings: Settings,
-  credential: { name: 'bot email or API key', hint: 'copy both from the settings of the bot' },
+  credential: {
+    name: 'bot email or API key',
+    hint: 'copy both from the settings of the bot',
+    fields: ['bot_email', 'api_key'],
+  },
   shows: ['formatting'],
   dedupes: false,
   updates: ['update', 'retract'],

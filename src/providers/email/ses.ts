@@ -41,6 +41,7 @@ export const ses: Provider<typeof Settings> = {
   credential: {
     name: 'access key',
     hint: 'create one in IAM for a user who may call ses:SendEmail, and check the region',
+    fields: ['access_key_id', 'secret_access_key'],
   },
   dedupes: false,
   attaches: true,

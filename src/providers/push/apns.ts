@@ -77,6 +77,7 @@ export const apns: Provider<typeof Settings> = {
   credential: {
     name: 'key',
     hint: 'check that key ID, team ID and .p8 file belong together, and that the key may be used for this app and environment',
+    fields: ['team_id', 'key_id', 'private_key'],
   },
   shows: ['buttons', 'images'],
   dedupes: false,

@@ -54,7 +54,7 @@ export const pushover: Provider<typeof Settings> = {
   medium: 'push',
   summary: 'Notifications through Pushover. The address is the key of a user or a group.',
   settings: Settings,
-  credential: { name: 'API token', hint: 'copy that of your application at pushover.net' },
+  credential: { name: 'API token', hint: 'copy that of your application at pushover.net', fields: ['token'] },
   dedupes: false,
   reads: 'text',
   reach: ({ user_key }) => (user_key ? 'room' : 'address'),

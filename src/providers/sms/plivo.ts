@@ -31,7 +31,11 @@ export const plivo: Provider<typeof Settings> = {
   medium: 'sms',
   summary: 'Text messages through the Plivo API.',
   settings: Settings,
-  credential: { name: 'auth ID or auth token', hint: 'copy both from the overview of the console' },
+  credential: {
+    name: 'auth ID or auth token',
+    hint: 'copy both from the overview of the console',
+    fields: ['auth_id', 'auth_token'],
+  },
   dedupes: false,
   check: ({ auth_id, auth_token, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>
     sendHttp(outbound, {

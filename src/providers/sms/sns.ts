@@ -40,6 +40,7 @@ export const sns: Provider<typeof Settings> = {
   credential: {
     name: 'access key',
     hint: 'create one in IAM for a user who may call sns:Publish, and check the region',
+    fields: ['access_key_id', 'secret_access_key'],
   },
   dedupes: false,
   open(options, { outbound }) {

@@ -64,7 +64,11 @@ export const twilio: Provider<typeof Settings> = {
   medium: 'sms',
   summary: 'Text messages through the Twilio API.',
   settings: Settings,
-  credential: { name: 'account SID or auth token', hint: 'copy both from the home page of the Twilio console' },
+  credential: {
+    name: 'account SID or auth token',
+    hint: 'copy both from the home page of the Twilio console',
+    fields: ['account_sid', 'auth_token'],
+  },
   // Twilio has no idempotency key for messages.
   dedupes: false,
   feedback: options => ({ service: 'twilio', secret: signingSecretOf(options) }),

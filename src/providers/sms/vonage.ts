@@ -53,7 +53,11 @@ export const vonage: Provider<typeof Settings> = {
   medium: 'sms',
   summary: 'Text messages through the Vonage API, formerly Nexmo.',
   settings: Settings,
-  credential: { name: 'API key or secret', hint: 'copy both from the API settings of the dashboard' },
+  credential: {
+    name: 'API key or secret',
+    hint: 'copy both from the API settings of the dashboard',
+    fields: ['api_key', 'api_secret'],
+  },
   // `client_ref` shows our id in Vonage's reports, but does not deduplicate.
   dedupes: false,
   feedback: ({ webhook_secret }) => ({ service: 'vonage', secret: webhook_secret }),

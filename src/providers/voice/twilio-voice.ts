@@ -36,7 +36,11 @@ export const twilioVoice: Provider<typeof Settings> = {
   medium: 'voice',
   summary: 'Phone calls that speak the message, through the Twilio API.',
   settings: Settings,
-  credential: { name: 'account SID or auth token', hint: 'copy both from the home page of the Twilio console' },
+  credential: {
+    name: 'account SID or auth token',
+    hint: 'copy both from the home page of the Twilio console',
+    fields: ['account_sid', 'auth_token'],
+  },
   dedupes: false,
   reads: 'text',
   check: (

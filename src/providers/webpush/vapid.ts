@@ -64,7 +64,11 @@ export const vapid: Provider<typeof Settings> = {
   medium: 'webpush',
   summary: 'Browser notifications, signed with your own VAPID keys.',
   settings: Settings,
-  credential: { name: 'VAPID keys', hint: 'browsers that subscribed with other keys must subscribe again' },
+  credential: {
+    name: 'VAPID keys',
+    hint: 'browsers that subscribed with other keys must subscribe again',
+    fields: ['public_key', 'private_key'],
+  },
   // A message that is sent again replaces the first one only until the browser has fetched it: see `topic` below.
   dedupes: false,
   generates: { publicField: 'public_key', make: () => generateVapidKeys() },

@@ -24,6 +24,7 @@ export const smtp: Provider<typeof SmtpSettings> = {
   credential: {
     name: 'user name or password',
     hint: 'check both with your mail provider; some require an app password',
+    fields: ['user', 'password'],
   },
   dedupes: false,
   attaches: true,
