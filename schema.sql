@@ -282,48 +282,16 @@ CREATE TABLE occurrences (
   resolved_at timestamptz,
   resolved_by text,
   traceparent text,
-  outcome text GENERATED ALWAYS AS (
-CASE
-    WHEN (resolved_at IS NOT NULL) THEN 'resolved'
-    WHEN (acknowledged_at IS NOT NULL) THEN 'acknowledged'
-    WHEN (status = ANY (ARRAY['accepted', 'expanding'])) THEN
-    CASE
-        WHEN (due_at = 'infinity'::timestamp with time zone) THEN 'held'
-        WHEN (status = 'expanding') THEN 'expanding'
-        WHEN (due_at > created_at) THEN 'scheduled'
-        ELSE NULL::text
-    END
-    WHEN (status = 'sending') THEN
-    CASE
-        WHEN (escalating > 0) THEN 'escalating'
-        ELSE 'sending'
-    END
-    WHEN awaits_acknowledgement THEN 'unacknowledged'
-    WHEN ((failed > 0) OR (reason = 'crashed')) THEN
-    CASE
-        WHEN ((sent + unknown) > 0) THEN 'partly_failed'
-        ELSE 'failed'
-    END
-    WHEN (unknown > 0) THEN
-    CASE
-        WHEN (sent > 0) THEN 'partly_failed'
-        ELSE 'unknown'
-    END
-    WHEN (sent > 0) THEN 'sent'
-    WHEN ((cancelled > 0) OR (reason = 'cancelled')) THEN 'cancelled'
-    WHEN ((expired > 0) OR (reason = 'expired')) THEN 'expired'
-    WHEN ((suppressed = 0) AND ((reason IS NULL) OR (reason = ANY (ARRAY['no_recipients', 'occurrence.not_open'])) OR starts_with(reason, 'limit.'))) THEN 'nobody'
-    ELSE 'suppressed'
-END) STORED,
+  outcome text,
   CONSTRAINT occurrences_pkey PRIMARY KEY (organization_id, id)
 ) PARTITION BY RANGE (id);
-CREATE INDEX occurrences_by_correlation ON occurrences (organization_id, correlation_id) WHERE correlation_id IS NOT NULL;
-CREATE INDEX occurrences_by_outcome ON occurrences (organization_id, outcome, id) WHERE outcome IS NOT NULL;
-CREATE INDEX occurrences_continued ON occurrences (priority, organization_id, due_at) WHERE status = 'expanding' AND owner IS NULL;
-CREATE INDEX occurrences_due ON occurrences (priority, organization_id, due_at) WHERE status = 'accepted';
-CREATE INDEX occurrences_expanding ON occurrences (owner) WHERE status = 'expanding';
-CREATE INDEX occurrences_held ON occurrences (event_id) WHERE (status = ANY (ARRAY['accepted', 'expanding'])) AND due_at = 'infinity'::timestamp with time zone;
-CREATE INDEX occurrences_unacknowledged ON occurrences (organization_id, id) WHERE awaits_acknowledgement;
+CREATE INDEX occurrences_by_correlation ON occurrences (organization_id, correlation_id) WHERE correlation_id IS NOT NULL; -- lists of occurrences with a correlation id
+CREATE INDEX occurrences_by_outcome ON occurrences (organization_id, outcome, id) WHERE outcome IS NOT NULL; -- lists of occurrences with an outcome, and the overview
+CREATE INDEX occurrences_continued ON occurrences (priority, organization_id, due_at) WHERE status = 'expanding' AND owner IS NULL; -- claims of further pages of a fan-out
+CREATE INDEX occurrences_due ON occurrences (priority, organization_id, due_at) WHERE status = 'accepted'; -- claims of accepted occurrences
+CREATE INDEX occurrences_expanding ON occurrences (owner) WHERE status = 'expanding'; -- recovery of what a dead worker was expanding
+CREATE INDEX occurrences_held ON occurrences (event_id) WHERE (status = ANY (ARRAY['accepted', 'expanding'])) AND due_at = 'infinity'::timestamp with time zone; -- release when a pause ends
+CREATE INDEX occurrences_unacknowledged ON occurrences (organization_id, id) WHERE awaits_acknowledgement; -- the board of escalations
 
 CREATE TABLE occurrences_rest PARTITION OF occurrences DEFAULT;
 
@@ -370,17 +338,17 @@ CREATE TABLE deliveries (
   released_at timestamptz,
   CONSTRAINT deliveries_pkey PRIMARY KEY (organization_id, occurrence_id, id)
 ) PARTITION BY RANGE (occurrence_id);
-CREATE INDEX deliveries_by_provider_id ON deliveries (organization_id, provider_message_id) WHERE (provider = ANY (ARRAY['mailersend', 'resend', 'ses', 'twilio'])) AND provider_message_id IS NOT NULL;
-CREATE INDEX deliveries_by_user ON deliveries (user_id) WHERE status = ANY (ARRAY['sent', 'failed', 'suppressed', 'cancelled', 'expired', 'unknown']);
-CREATE INDEX deliveries_due ON deliveries (priority, organization_id, due_at) WHERE status = ANY (ARRAY['pending', 'retrying']);
-CREATE INDEX deliveries_failed ON deliveries (organization_id, occurrence_id, id) WHERE status = ANY (ARRAY['failed', 'unknown']);
-CREATE INDEX deliveries_held ON deliveries (channel_id) WHERE status = 'pending' AND due_at = 'infinity'::timestamp with time zone;
-CREATE INDEX deliveries_of_digest ON deliveries (organization_id, digest_id, occurrence_id, id) WHERE digest_id IS NOT NULL;
-CREATE INDEX deliveries_of_steps ON deliveries (occurrence_id, user_id) WHERE step > 0;
-CREATE UNIQUE INDEX deliveries_once ON deliveries (organization_id, NULLIF(occurrence_id, '00000000-0000-0000-0000-000000000000'::uuid), notification_id, channel_id, COALESCE(address, '#' || user_id), step, occurrence_id);
-CREATE INDEX deliveries_sandboxed ON deliveries (organization_id, occurrence_id, id) WHERE provider = 'sandbox';
-CREATE INDEX deliveries_sending ON deliveries (owner) WHERE status = 'sending';
-CREATE INDEX deliveries_suppressed ON deliveries (organization_id, occurrence_id, reason, id) WHERE status = 'suppressed';
+CREATE INDEX deliveries_by_provider_id ON deliveries (organization_id, provider_message_id) WHERE (provider = ANY (ARRAY['mailersend', 'resend', 'ses', 'twilio'])) AND provider_message_id IS NOT NULL; -- feedback of services that report only their own id
+CREATE INDEX deliveries_by_user ON deliveries (user_id) WHERE status = ANY (ARRAY['sent', 'failed', 'suppressed', 'cancelled', 'expired', 'unknown']); -- the history of a user
+CREATE INDEX deliveries_due ON deliveries (priority, organization_id, due_at) WHERE status = ANY (ARRAY['pending', 'retrying']); -- claims of pending deliveries and retries
+CREATE INDEX deliveries_failed ON deliveries (organization_id, occurrence_id, id) WHERE status = ANY (ARRAY['failed', 'unknown']); -- failures by cause, and replays
+CREATE INDEX deliveries_held ON deliveries (channel_id) WHERE status = 'pending' AND due_at = 'infinity'::timestamp with time zone; -- release when a pause ends
+CREATE INDEX deliveries_of_digest ON deliveries (organization_id, digest_id, occurrence_id, id) WHERE digest_id IS NOT NULL; -- items of a digest
+CREATE INDEX deliveries_of_steps ON deliveries (occurrence_id, user_id) WHERE step > 0; -- who was notified by earlier steps
+CREATE UNIQUE INDEX deliveries_once ON deliveries (organization_id, NULLIF(occurrence_id, '00000000-0000-0000-0000-000000000000'::uuid), notification_id, channel_id, COALESCE(address, '#' || user_id), step, occurrence_id); -- no second delivery when a page is stored again
+CREATE INDEX deliveries_sandboxed ON deliveries (organization_id, occurrence_id, id) WHERE provider = 'sandbox'; -- messages in the sandbox
+CREATE INDEX deliveries_sending ON deliveries (owner) WHERE status = 'sending'; -- recovery of what a dead worker was sending
+CREATE INDEX deliveries_suppressed ON deliveries (organization_id, occurrence_id, reason, id) WHERE status = 'suppressed'; -- counts of suppressed deliveries by reason
 
 CREATE TABLE deliveries_rest PARTITION OF deliveries DEFAULT;
 
@@ -1041,6 +1009,51 @@ CREATE TABLE feedback_mailboxes (
 );
 CREATE INDEX feedback_mailboxes_by_due ON feedback_mailboxes (due_at);
 
+CREATE TABLE message_updates (
+  organization_id bigint NOT NULL,
+  occurrence_id uuid NOT NULL,
+  delivery_id bigint NOT NULL,
+  change text NOT NULL,
+  changed_by text,
+  changed_at timestamptz NOT NULL,
+  status text NOT NULL DEFAULT 'waiting',
+  due_at timestamptz NOT NULL DEFAULT now(),
+  claimed boolean NOT NULL DEFAULT false,
+  claims integer NOT NULL DEFAULT 0,
+  attempts smallint NOT NULL DEFAULT 0,
+  cursor bigint NOT NULL DEFAULT 0,
+  log jsonb NOT NULL DEFAULT '[]',
+  CONSTRAINT message_updates_pkey PRIMARY KEY (organization_id, occurrence_id, delivery_id),
+  CONSTRAINT message_updates_change_check CHECK (change = ANY (ARRAY['acknowledged', 'resolved', 'cancelled'])),
+  CONSTRAINT message_updates_status_check CHECK (status = ANY (ARRAY['waiting', 'done', 'failed'])),
+  CONSTRAINT message_updates_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX message_updates_by_due ON message_updates (organization_id, due_at) WHERE status = 'waiting';
+
+CREATE TABLE attachments (
+  organization_id bigint NOT NULL,
+  id uuid NOT NULL,
+  name text NOT NULL,
+  content_type text NOT NULL,
+  bytes integer NOT NULL,
+  content bytea NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  expires_at timestamptz,
+  CONSTRAINT attachments_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT attachments_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX attachments_by_expiry ON attachments (organization_id, expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE occurrence_attachments (
+  organization_id bigint NOT NULL,
+  occurrence_id uuid NOT NULL,
+  source text NOT NULL,
+  attachment_id uuid NOT NULL,
+  CONSTRAINT occurrence_attachments_pkey PRIMARY KEY (organization_id, occurrence_id, source),
+  CONSTRAINT occurrence_attachments_organization_id_attachment_id_fkey FOREIGN KEY (organization_id, attachment_id) REFERENCES attachments(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX occurrence_attachments_by_attachment ON occurrence_attachments (organization_id, attachment_id);
+
 CREATE TABLE organization_moves (
   organization_id bigint NOT NULL,
   id uuid NOT NULL,
@@ -1296,6 +1309,15 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION keep_occurrence_outcome()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.outcome := occurrence_outcome(new);
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION keep_user()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1336,6 +1358,35 @@ begin
   select organization, tg_argv[0], jsonb_object_agg(name, changed -> name)
   from unnest(tg_argv) with ordinality as arguments (name, position) where position > 1;
   return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION occurrence_outcome(o occurrences)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+begin
+  return case
+    when o.resolved_at is not null then 'resolved'
+    when o.acknowledged_at is not null then 'acknowledged'
+    when o.status in ('accepted', 'expanding') then
+      case
+        when o.due_at = 'infinity' then 'held'
+        when o.status = 'expanding' then 'expanding'
+        when o.due_at > o.created_at then 'scheduled'
+      end
+    when o.status = 'sending' then case when o.escalating > 0 then 'escalating' else 'sending' end
+    when o.awaits_acknowledgement then 'unacknowledged'
+    when o.failed > 0 or o.reason = 'crashed' then
+      case when o.sent + o.unknown > 0 then 'partly_failed' else 'failed' end
+    when o.unknown > 0 then case when o.sent > 0 then 'partly_failed' else 'unknown' end
+    when o.sent > 0 then 'sent'
+    when o.cancelled > 0 or o.reason = 'cancelled' then 'cancelled'
+    when o.expired > 0 or o.reason = 'expired' then 'expired'
+    when o.suppressed = 0 and (o.reason is null or o.reason in ('no_recipients', 'occurrence.not_open')
+      or starts_with(o.reason, 'limit.')) then 'nobody'
+    else 'suppressed'
+  end;
 end $function$;
 
 CREATE OR REPLACE FUNCTION with_max(settings jsonb, previous jsonb)
@@ -1387,6 +1438,10 @@ CREATE TRIGGER keep_max BEFORE INSERT OR UPDATE OF throttle, digest ON notificat
   FOR EACH ROW EXECUTE FUNCTION keep_max();
 CREATE TRIGGER announce_change AFTER INSERT ON messages
   FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER occurrence_changed BEFORE UPDATE ON occurrences
+  FOR EACH ROW WHEN (NOT new.outcome IS DISTINCT FROM old.outcome) EXECUTE FUNCTION keep_occurrence_outcome();
+CREATE TRIGGER occurrence_stored BEFORE INSERT ON occurrences
+  FOR EACH ROW WHEN (new.status <> 'accepted'::text OR new.due_at <> new.created_at) EXECUTE FUNCTION keep_occurrence_outcome();
 CREATE TRIGGER count_added AFTER INSERT ON inbox REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION count_added_to_inbox();
 CREATE TRIGGER count_changed AFTER UPDATE ON inbox REFERENCING OLD TABLE AS removed NEW TABLE AS added
