@@ -50,6 +50,7 @@ test('email and password open a session with the account and its permissions', a
         two_factor_required: false,
       },
     ],
+    moved_organizations: [],
     csrf_token: expect.stringMatching(/^[\w-]{43}$/),
   };
   expect([answer.status, answer.body]).toEqual([200, session]);

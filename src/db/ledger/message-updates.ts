@@ -8,6 +8,7 @@
 import type pg from 'pg';
 import { type OccurrenceChange, type UpdateAction, updateLimits } from '../../core/message-updates.ts';
 import { inLedgerTransaction } from '../connection/transaction.ts';
+import { stoppedText } from './moving-text.ts';
 import { outstandingText } from './status-text.ts';
 
 // Nothing is queued for organizations without a provider that can change messages.
@@ -47,7 +48,8 @@ const listDue = {
         order by organization_id, due_at limit 1
       ) following
     )
-    select organization_id, greatest(0, extract(epoch from due_at - now()) * 1000)::float8 as ms from waiting`,
+    select organization_id, greatest(0, extract(epoch from due_at - now()) * 1000)::float8 as ms from waiting
+    where organization_id <> all(${stoppedText})`,
 };
 
 /** Returns the organizations with waiting rows, and in how many milliseconds the first of each is due. */
@@ -87,7 +89,7 @@ const claim = {
   text: `
     with picked as (
       select organization_id, occurrence_id, delivery_id from message_updates
-      where organization_id = $1 and status = 'waiting' and due_at <= now()
+      where organization_id = $1 and status = 'waiting' and due_at <= now() and organization_id <> all(${stoppedText})
       order by organization_id, due_at limit $2 for update skip locked
     ), claimed as (
       update message_updates m set claimed = true, claims = m.claims + 1,

@@ -195,7 +195,9 @@ export async function countInFlight(client: pg.PoolClient, organizationId: numbe
        + (select count(*) from occurrences where organization_id = $1 and status = 'expanding' and owner is not null)
        + (select count(*) from steps where organization_id = $1 and status = 'waiting' and owner is not null)
        + (select count(*) from webhook_messages where organization_id = $1 and status = 'waiting'
-           and claimed_at is not null and due_at > now()) as count`,
+           and claimed_at is not null and due_at > now())
+       + (select count(*) from message_updates where organization_id = $1 and status = 'waiting'
+           and claimed and due_at > now()) as count`,
     [organizationId],
   );
   return rows[0]!.count;

@@ -41,6 +41,8 @@ const referring = [
   'channel_reputation',
   'provider_days',
   'feedback_mailboxes',
+  'attachments',
+  'occurrence_attachments',
 ] as const;
 
 const history = [
@@ -58,6 +60,7 @@ const history = [
   'steps',
   'throttle_uses',
   'webhook_messages',
+  'message_updates',
   'delivery_stats',
   'trigger_stats',
   'latency_stats',

@@ -65,12 +65,23 @@ export const discordBot: Provider<typeof Settings> = {
   medium: 'discord',
   summary: 'Direct messages, or posts to one channel, from a bot. The address is a user ID.',
   settings: Settings,
+  credential: { name: 'bot token', hint: 'reset and copy it in the developer portal, under Bot' },
   shows: ['formatting', 'buttons'],
   dedupes: false,
   updates: ['update', 'retract'],
   reach: ({ channel_id }) => (channel_id ? 'room' : 'address'),
   accepts: (address, { channel_id }) => channel_id !== undefined || new RegExp(snowflake).test(address),
   interactions: ({ public_key, anyone_may_act = false }) => discordInteractions(public_key, anyone_may_act),
+  check: ({ token, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>
+    sendHttp(outbound, {
+      method: 'GET',
+      url: join(endpoint, '/users/@me'),
+      headers: { authorization: `Bot ${token}` },
+      timeoutMs,
+      secrets: [token],
+      errorText: ({ json }) => pick(json, 'message'),
+      classify,
+    }),
   open({ token, channel_id, public_key, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const directChannels = new Map<string, string>();
     const call = (path: string, body: object | undefined, more: Partial<HttpSend> = {}): Promise<Outcome> =>

@@ -69,6 +69,7 @@ export const slack: Provider<typeof Settings> = {
   credential: {
     name: 'bot token',
     hint: 'copy the Bot User OAuth Token of your app at api.slack.com/apps, under OAuth & Permissions',
+    fields: ['token'],
   },
   shows: ['formatting', 'buttons'],
   dedupes: false,

@@ -71,7 +71,7 @@ export const telegramBot: Provider<typeof Settings> = {
   medium: 'telegram',
   summary: 'Messages from a bot. The address is a chat ID.',
   settings: Settings,
-  credential: { name: 'bot token', hint: 'send /token to @BotFather to see or renew it' },
+  credential: { name: 'bot token', hint: 'send /token to @BotFather to see or renew it', fields: ['token'] },
   shows: ['formatting', 'buttons'],
   dedupes: false,
   updates: ['update', 'retract'],
