@@ -182,10 +182,15 @@ describe('a move', () => {
     await eventually(() => expect(tenant.received()).toHaveLength(1), 8_000);
     tenant.answer({});
     let late: Promise<string> | undefined;
+    let copied: Promise<unknown[]> | undefined;
     await move(tenant, text => {
-      if (text.startsWith('Waiting')) late ??= tenant.trigger({}, { n: 2 });
+      if (!text.startsWith('Waiting')) return;
+      late ??= tenant.trigger({}, { n: 2 });
+      copied ??= runSql(target.runtime.url, 'select owner from deliveries where organization_id = $1', [tenant.id]);
     });
     const second = await late!;
+    // A worker here may have the same id as the one that is sending it.
+    expect(await copied).toEqual([{ owner: null }]);
     const outcomes = () =>
       runSql<{ occurrence_id: string; status: string; attempts: number }>(
         target.runtime.url,

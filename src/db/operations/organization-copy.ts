@@ -190,9 +190,11 @@ async function storeRows(
   const changed = columns.filter(column => !key.includes(column));
   const update =
     changed.length > 0 ? `update set ${changed.map(column => `${column} = excluded.${column}`).join(', ')}` : 'nothing';
+  // Workers of both cells have the same ids: what one of the source holds is not held here.
+  const values = columns.map(column => (column === 'owner' ? 'null' : column));
   await client.query(
     `insert into ${table} (${columns.join(', ')}) overriding system value
-     select ${columns.join(', ')} from unnest($1::${table}[]) as t on conflict (${key.join(', ')}) do ${update}`,
+     select ${values.join(', ')} from unnest($1::${table}[]) as t on conflict (${key.join(', ')}) do ${update}`,
     [rows],
   );
 }
