@@ -1,5 +1,5 @@
 /** https://www.twilio.com/docs/messaging/api/message-resource */
-import { type Static, Type } from 'typebox';
+import { type Static, type TObject, Type } from 'typebox';
 import { toMessageResponse } from '../../core/speech.ts';
 import { truncate } from '../chat-text.ts';
 import { readForm } from '../feedback/payload.ts';
@@ -7,7 +7,7 @@ import { verifyTwilio } from '../feedback/twilio.ts';
 import { endpoint, join, statusCallback, TimeoutMs, webhookSecret } from '../fields.ts';
 import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
+import { httpSender, type Outcome, type Tools } from '../sending.ts';
 
 export const defaultEndpoint = 'https://api.twilio.com';
 
@@ -33,6 +33,25 @@ export const twilioAccount = {
     description: 'The auth token of the account, or the secret of the API key if one is set.',
   }),
 };
+
+type Account = Static<TObject<typeof twilioAccount>> & { endpoint?: string; timeout_ms?: number };
+
+/** Asks for one entry of a list: an API key may read that, but not the account. */
+export function checkAccount(
+  list: 'Messages' | 'Calls',
+  { account_sid, api_key_sid, auth_token, endpoint = defaultEndpoint, timeout_ms: timeoutMs }: Account,
+  { outbound }: Tools,
+): Promise<Outcome> {
+  const user = api_key_sid ?? account_sid;
+  return sendHttp(outbound, {
+    method: 'GET',
+    url: join(endpoint, `/2010-04-01/Accounts/${account_sid}/${list}.json?PageSize=1`),
+    headers: { authorization: basic(user, auth_token) },
+    timeoutMs,
+    secrets: [auth_token, toBase64(`${user}:${auth_token}`)],
+    errorText: ({ json }) => pick(json, 'message'),
+  });
+}
 
 const Settings = settings({
   ...twilioAccount,
@@ -87,21 +106,7 @@ export const twilio: Provider<typeof Settings> = {
     },
     answer: async text => ({ contentType: 'text/xml; charset=utf-8', body: toMessageResponse(text) }),
   }),
-  check: (
-    { account_sid, api_key_sid, auth_token, endpoint = defaultEndpoint, timeout_ms: timeoutMs },
-    { outbound },
-  ) => {
-    const user = api_key_sid ?? account_sid;
-    return sendHttp(outbound, {
-      method: 'GET',
-      // An API key may read these, but not the account.
-      url: join(endpoint, `/2010-04-01/Accounts/${account_sid}/Messages.json?PageSize=1`),
-      headers: { authorization: basic(user, auth_token) },
-      timeoutMs,
-      secrets: [auth_token, toBase64(`${user}:${auth_token}`)],
-      errorText: ({ json }) => pick(json, 'message'),
-    });
-  },
+  check: (account, tools) => checkAccount('Messages', account, tools),
   open(
     { account_sid, api_key_sid, auth_token, from, endpoint = defaultEndpoint, status_callback, timeout_ms },
     { outbound },

@@ -7,7 +7,7 @@ import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { fitBody } from '../push/message.ts';
 import { httpSender } from '../sending.ts';
-import { defaultEndpoint, twilioAccount } from '../sms/twilio.ts';
+import { checkAccount, defaultEndpoint, twilioAccount } from '../sms/twilio.ts';
 
 const Settings = settings({
   ...twilioAccount,
@@ -43,21 +43,7 @@ export const twilioVoice: Provider<typeof Settings> = {
   },
   dedupes: false,
   reads: 'text',
-  check: (
-    { account_sid, api_key_sid, auth_token, endpoint = defaultEndpoint, timeout_ms: timeoutMs },
-    { outbound },
-  ) => {
-    const user = api_key_sid ?? account_sid;
-    return sendHttp(outbound, {
-      method: 'GET',
-      // An API key may read these, but not the account.
-      url: join(endpoint, `/2010-04-01/Accounts/${account_sid}/Calls.json?PageSize=1`),
-      headers: { authorization: basic(user, auth_token) },
-      timeoutMs,
-      secrets: [auth_token, toBase64(`${user}:${auth_token}`)],
-      errorText: ({ json }) => pick(json, 'message'),
-    });
-  },
+  check: (account, tools) => checkAccount('Calls', account, tools),
   open(options, { outbound }) {
     const { account_sid, api_key_sid, auth_token, from, ring_seconds, endpoint = defaultEndpoint } = options;
     const user = api_key_sid ?? account_sid;

@@ -1,11 +1,9 @@
 /** What services and mail servers reported about a message after it was sent. */
-import { Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../../api.ts';
-import { StateBadge } from '../../components/status.tsx';
 import { plainState, type State } from '../../components/statuses.ts';
-import { exactTime, TimeAgo } from '../../components/time.tsx';
 import { texts } from '../../texts/occurrences.ts';
+import { RecordTable } from './record-table.tsx';
 
 const states: Record<string, State> = {
   delivered: { name: texts.delivered, color: 'teal', meaning: '' },
@@ -37,35 +35,16 @@ export function Feedback({ status, enabled, ...path }: FeedbackProps) {
   });
   if (!feedback.data?.length) return null;
   return (
-    <Stack gap="xs">
-      <Title order={3}>{texts.afterSending}</Title>
-      <Table fz="sm" aria-label={texts.afterSending}>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>{texts.feedbackAt}</Table.Th>
-            <Table.Th>{texts.feedbackSource}</Table.Th>
-            <Table.Th>{texts.feedbackEvent}</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {feedback.data.map(({ id, at, source, type, permanent, detail }) => (
-            <Table.Tr key={id}>
-              <Table.Td title={exactTime(at)}>
-                <TimeAgo at={at} />
-              </Table.Td>
-              <Table.Td>{source}</Table.Td>
-              <Table.Td>
-                <StateBadge state={states[permanent ? 'permanent' : type] ?? plainState(type)} />
-                {detail && (
-                  <Text size="xs" c="dimmed" mt={4} style={{ overflowWrap: 'anywhere' }}>
-                    {detail}
-                  </Text>
-                )}
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Stack>
+    <RecordTable
+      title={texts.afterSending}
+      headings={[texts.feedbackAt, texts.feedbackSource, texts.feedbackEvent]}
+      rows={feedback.data.map(({ id, at, source, type, permanent, detail }) => ({
+        key: id,
+        at,
+        cause: source,
+        state: states[permanent ? 'permanent' : type] ?? plainState(type),
+        detail,
+      }))}
+    />
   );
 }

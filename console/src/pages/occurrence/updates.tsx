@@ -1,12 +1,10 @@
 /** How a message was changed after it was sent, because its occurrence was acknowledged, resolved or cancelled. */
-import { Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../../api.ts';
-import { StateBadge } from '../../components/status.tsx';
 import type { State } from '../../components/statuses.ts';
-import { exactTime, TimeAgo } from '../../components/time.tsx';
 import { liveMs } from '../../components/use-list.ts';
 import { texts } from '../../texts/occurrences.ts';
+import { RecordTable } from './record-table.tsx';
 
 const states: Record<string, State> = {
   update: { name: texts.updated, color: 'teal', meaning: '' },
@@ -37,35 +35,16 @@ export function Updates({ enabled, ...path }: UpdatesProps) {
   });
   if (!updates.data?.length) return null;
   return (
-    <Stack gap="xs">
-      <Title order={3}>{texts.updates}</Title>
-      <Table fz="sm" aria-label={texts.updates}>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>{texts.attemptAt}</Table.Th>
-            <Table.Th>{texts.updateCause}</Table.Th>
-            <Table.Th>{texts.attemptOutcome}</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {updates.data.map(({ at, change, by, action, outcome, detail }) => (
-            <Table.Tr key={`${change} ${at}`}>
-              <Table.Td title={exactTime(at)}>
-                <TimeAgo at={at} />
-              </Table.Td>
-              <Table.Td>{texts.updateCauses[change](by)}</Table.Td>
-              <Table.Td>
-                <StateBadge state={states[outcome === 'done' ? (action ?? 'update') : outcome]!} />
-                {detail && (
-                  <Text size="xs" c="dimmed" mt={4} style={{ overflowWrap: 'anywhere' }}>
-                    {detail}
-                  </Text>
-                )}
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Stack>
+    <RecordTable
+      title={texts.updates}
+      headings={[texts.attemptAt, texts.updateCause, texts.attemptOutcome]}
+      rows={updates.data.map(({ at, change, by, action, outcome, detail }) => ({
+        key: `${change} ${at}`,
+        at,
+        cause: texts.updateCauses[change](by),
+        state: states[outcome === 'done' ? (action ?? 'update') : outcome]!,
+        detail,
+      }))}
+    />
   );
 }

@@ -1,0 +1,48 @@
+/** What happened to a message after it was sent: when, why and with which result. */
+import { Stack, Table, Text, Title } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { StateBadge } from '../../components/status.tsx';
+import type { State } from '../../components/statuses.ts';
+import { exactTime, TimeAgo } from '../../components/time.tsx';
+
+interface RecordTableProps {
+  title: string;
+  /** Of the time, the cause and the result. */
+  headings: [string, string, string];
+  rows: { key: string; at: string; cause: ReactNode; state: State; detail: string | null }[];
+}
+
+export function RecordTable({ title, headings, rows }: RecordTableProps) {
+  return (
+    <Stack gap="xs">
+      <Title order={3}>{title}</Title>
+      <Table fz="sm" aria-label={title}>
+        <Table.Thead>
+          <Table.Tr>
+            {headings.map(heading => (
+              <Table.Th key={heading}>{heading}</Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {rows.map(({ key, at, cause, state, detail }) => (
+            <Table.Tr key={key}>
+              <Table.Td title={exactTime(at)}>
+                <TimeAgo at={at} />
+              </Table.Td>
+              <Table.Td>{cause}</Table.Td>
+              <Table.Td>
+                <StateBadge state={state} />
+                {detail && (
+                  <Text size="xs" c="dimmed" mt={4} style={{ overflowWrap: 'anywhere' }}>
+                    {detail}
+                  </Text>
+                )}
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Stack>
+  );
+}
