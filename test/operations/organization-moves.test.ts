@@ -139,6 +139,15 @@ describe('a move', () => {
     const page = await fetch(link, { redirect: 'manual' });
     expect([page.status, page.headers.get('location')]).toEqual([307, target.address + link.pathname]);
     expect((await fetch(link)).status).toBe(200);
+    const [channel] = await runSql<{ token: string }>(
+      url,
+      'select feedback_token as token from channels where organization_id = $1 limit 1',
+      [tenant.id],
+    );
+    for (const posted of [`/feedback/${channel!.token}/postmark/`, `/interactions/${channel!.token}/slack/`]) {
+      const answer = await fetch(world.service.address + posted, { method: 'POST', redirect: 'manual' });
+      expect([answer.status, answer.headers.get('location')]).toEqual([307, target.address + posted]);
+    }
     const received = tenant.received().length;
     await runSql(
       target.runtime.url,

@@ -19,6 +19,7 @@ import { openSecrets } from '../../pipeline/channel-secrets.ts';
 import type { StoredMessage } from '../../pipeline/plans.ts';
 import type { Interaction, InteractionResponse, Interactions, Providers } from '../../providers/provider.ts';
 import { resolveEventPath, triggerEvent } from '../configuration/events.ts';
+import { requireHere } from '../configuration/moves.ts';
 import type { Deps } from '../deps.ts';
 import { acknowledge, resolve } from './acknowledgements.ts';
 
@@ -72,12 +73,14 @@ export function interactionAddressesOf(
 
 /** Finds the channel of an address. Undefined: there is none, or it has no such provider. */
 export async function findInteractionAddress(
-  { db, cipher, providers }: Deps,
+  { db, cipher, providers, tenantCache }: Deps,
   token: string,
   name: string,
 ): Promise<InteractionAddress | undefined> {
+  await requireHere({ tenantCache }, { feedbackToken: token });
   const channel = await findFeedbackChannelAcrossTenants(db, token);
   if (!channel) return undefined;
+  await requireHere({ tenantCache }, { id: channel.organization_id });
   const secrets = openSecrets(cipher, channel.organization_id, channel);
   const sources = interactionSourcesOf(providers, channel.providers, secrets)
     .filter(({ provider }) => provider === name)
