@@ -51,7 +51,7 @@ const batches = new Batcher(
   },
 );
 
-const app = Fastify();
+const app = Fastify({ ajv: { customOptions: { keywords: ['patternHint'] } } });
 app.post<{ Params: { event: string }; Body: { context?: object; options?: TriggerOptions } }>(
   '/api/o/:organization/p/:project/a/:application/e/:event/trigger/',
   { schema: { body: TriggerBody, response: { 201: Triggered } } },

@@ -65,7 +65,7 @@ export async function serveTriggers(accept: (messages: Message[]) => Promise<unk
     filtered: async ({ context, options }) => (context.total > 10 ? (options?.recipients ?? []) : []),
   };
   const channelsOf: Record<string, string[]> = { filtered: ['sandbox', 'second'] };
-  const app = Fastify();
+  const app = Fastify({ ajv: { customOptions: { keywords: ['patternHint'] } } });
   app.post<{ Params: { event: string }; Body: Trigger }>(
     '/api/o/:organization/p/:project/a/:application/e/:event/trigger/',
     { schema: { body: TriggerBody, response: { 201: Triggered } } },

@@ -134,7 +134,12 @@ export async function openPeer(
     env: cleanEnv(env),
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
-  const [line] = await once(peer.stdout!.setEncoding('utf8'), 'data');
+  const ended = once(peer, 'exit').then(([code]) => {
+    throw new Error(`${file} ended with ${code} before it was ready`);
+  });
+  const [line] = await Promise.race([once(peer.stdout!.setEncoding('utf8'), 'data'), ended]);
+  // It is expected to end later.
+  ended.catch(() => {});
   return { peer, port: Number(/\d+/.exec(String(line))![0]) };
 }
 
