@@ -1,4 +1,8 @@
-/** Moves organizations between two cells: everything arrives, nothing is sent twice, and exactly one cell sends. */
+/**
+ * Moves organizations between two cells: everything arrives, nothing is sent twice, and exactly one cell sends.
+ *
+ * @module-tag sweep
+ */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Service, startService } from '../../src/app.ts';
 import { organizationTables } from '../../src/db/operations/organization-tables.ts';

@@ -1,4 +1,8 @@
-/** Reads from a real standby: which go there, and that a standby which is late, silent or gone is never noticed. */
+/**
+ * Reads from a real standby: which go there, and that a standby which is late, silent or gone is never noticed.
+ *
+ * @module-tag sweep
+ */
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
