@@ -1,26 +1,21 @@
 /** Loads an organization's categories. There are few, so they are loaded once and shared. */
 import { useQuery } from '@tanstack/react-query';
-import { api, take } from './api.ts';
 import type { Category } from './api-types.ts';
 import { useOrg } from './paths.ts';
+import { read } from './queries.ts';
 import { useCan } from './session.tsx';
 import { texts } from './texts/preferences.ts';
 
 /** Slug of the category that every organization has. */
 export const generalSlug = 'general';
 
-export function categoriesKey(org: string) {
-  return [org, 'categories'];
-}
-
 export function useCategories() {
   const org = useOrg();
   const can = useCan();
   return useQuery({
-    queryKey: categoriesKey(org),
+    ...read('/api/o/{org}/categories/', { path: { org } }),
     enabled: can('category:read'),
     staleTime: 10_000,
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/categories/', { params: { path: { org } }, signal })),
   });
 }
 

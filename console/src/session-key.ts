@@ -1,2 +1,4 @@
+import { read } from './queries.ts';
+
 /** Key of the session in the cache of queries. */
-export const sessionKey = ['session'];
+export const sessionKey = read('/api/session/', {}).queryKey;

@@ -2,11 +2,12 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, use, useEffect } from 'react';
 import { useLocation, useNavigate, useParams } from 'react-router';
-import { ApiError, api, setCsrfToken, setSignedOutHandler, take } from './api.ts';
+import { ApiError, setCsrfToken, setSignedOutHandler } from './api.ts';
 import type { Session } from './api-types.ts';
 import { SignInDialog } from './components/sign-in-dialog.tsx';
 import { FullPage, Loading } from './components/states.tsx';
 import { permissionName } from './permissions.ts';
+import { read } from './queries.ts';
 import { sessionKey } from './session-key.ts';
 import { texts } from './texts/common.ts';
 
@@ -14,8 +15,8 @@ const SessionContext = createContext<Session | null>(null);
 
 export const sessionQuery = {
   queryKey: sessionKey,
-  queryFn: async ({ signal }: { signal: AbortSignal }) => {
-    const session = await take(api.GET('/api/session/', { signal }));
+  queryFn: async (context: { signal: AbortSignal }) => {
+    const session = await read('/api/session/', {}).queryFn(context);
     setCsrfToken(session.csrf_token);
     return session;
   },

@@ -4,9 +4,10 @@
  */
 import { Button, type ButtonProps, Group, Tooltip } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { type QueryKey, useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type MouseEventHandler, type ReactNode, useEffect, useRef } from 'react';
 import { ApiError, CancelledError, explain } from '../api.ts';
+import { type PathPrefix, refreshAll } from '../queries.ts';
 import { useRefusal } from '../session.tsx';
 import { texts } from '../texts/common.ts';
 
@@ -98,7 +99,7 @@ export function useAction<Input, Result>({
   run: (input: Input) => Promise<Result>;
   /** Message of the success toast. */
   done?: string | ((result: Result, input: Input) => string);
-  refresh?: QueryKey[];
+  refresh?: PathPrefix[];
   /** Runs before the toast: a form that is filled again would discard what the user types after it. */
   onDone?: (result: Result, input: Input) => unknown;
   /** Whether the caller shows errors itself, as forms do. */
@@ -108,7 +109,7 @@ export function useAction<Input, Result>({
   return useMutation({
     mutationFn: run,
     onSuccess: async (result, input) => {
-      await Promise.all(refresh.map(queryKey => queries.invalidateQueries({ queryKey })));
+      await refreshAll(queries, refresh);
       await onDone?.(result, input);
       if (done) showSuccess(typeof done === 'string' ? done : done(result, input));
     },

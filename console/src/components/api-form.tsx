@@ -2,8 +2,8 @@
 import { Button, Modal, Stack } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useHotkeys } from '@mantine/hooks';
-import type { QueryKey } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useRef } from 'react';
+import type { PathPrefix } from '../queries.ts';
 import { texts } from '../texts/common.ts';
 import { GuardedButton, useAction } from './actions.tsx';
 import { FormButtons, FormFailure, fieldErrors } from './form.tsx';
@@ -15,7 +15,7 @@ interface ApiFormOptions<Values, Result> {
   run: (values: Values) => Promise<Result>;
   /** Message of the success toast. */
   done?: string | ((result: Result, values: Values) => string);
-  refresh?: QueryKey[];
+  refresh?: PathPrefix[];
   onDone?: (result: Result) => void;
 }
 

@@ -1,12 +1,13 @@
 /** Deletes a resource after showing what is deleted with it. Remaining references block the deletion. */
 import { Alert, Anchor, Button, Group, List, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { type QueryKey, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useId } from 'react';
 import { Link } from 'react-router';
 import { ApiError } from '../api.ts';
 import type { Deleted } from '../api-types.ts';
 import { useOrg } from '../paths.ts';
+import { loadOnce, type PathPrefix, refreshAll } from '../queries.ts';
 import { texts } from '../texts/common.ts';
 import { useAction } from './actions.tsx';
 import { FormFailure } from './form.tsx';
@@ -21,7 +22,7 @@ interface DeletionProps {
   confirmText?: string | ((deleted: Deleted['deleted']) => string | undefined);
   /** Called with `dryRun` first. */
   run: (options: { dryRun: boolean }) => Promise<Deleted>;
-  refresh?: QueryKey[];
+  refresh?: PathPrefix[];
   onDeleted: () => void;
   /** Whether `onDeleted` leaves the page; then its queries are not refetched. */
   leaves?: boolean;
@@ -60,9 +61,7 @@ function DeletionForm({
   const form = useForm({ initialValues: { text: '' } });
   const { text } = form.values;
   const preview = useQuery({
-    queryKey: ['deletion', id],
-    queryFn: () => run({ dryRun: true }),
-    gcTime: 0,
+    ...loadOnce(['deletion', id], () => run({ dryRun: true })),
     retry: false,
   });
   const removal = useAction({
@@ -71,7 +70,7 @@ function DeletionForm({
     refresh: leaves ? [] : refresh,
     silent: true,
     onDone: () => {
-      if (leaves) for (const queryKey of refresh) void queries.invalidateQueries({ queryKey, refetchType: 'none' });
+      if (leaves) void refreshAll(queries, refresh, 'none');
       onClose();
       onDeleted();
     },

@@ -21,8 +21,10 @@ interface Summary {
 interface HistoryProps<Version> {
   title: string;
   list: List<Summary>;
-  versionKey: QueryKey;
-  fetch: (version: number, signal: AbortSignal) => Promise<Version>;
+  readVersion: (version: number) => {
+    queryKey: QueryKey;
+    queryFn: (context: { signal: AbortSignal }) => Promise<Version>;
+  };
   toText: (version: Version) => string;
   /** Content of the editor, as text. */
   draft: string;
@@ -31,16 +33,15 @@ interface HistoryProps<Version> {
 }
 
 export function History<Version>(props: HistoryProps<Version>) {
-  const { title, list, versionKey, fetch, toText, draft, restore, close } = props;
+  const { title, list, readVersion, toText, draft, restore, close } = props;
   const [chosen, setChosen] = useState<number>();
   const roomy = useMediaQuery('(min-width: 62em)') ?? true;
   // The version before the current one is the most likely one to look for.
   const number = chosen ?? list.rows[1]?.version ?? list.rows[0]?.version;
   const version = useQuery({
-    queryKey: [...versionKey, number],
+    ...readVersion(number ?? 0),
     enabled: number !== undefined,
     staleTime: Number.POSITIVE_INFINITY,
-    queryFn: ({ signal }) => fetch(number!, signal),
   });
   const text = version.data === undefined ? undefined : toText(version.data);
 

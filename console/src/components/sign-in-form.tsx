@@ -8,6 +8,7 @@ import { Link } from 'react-router';
 import { ApiError, api, take } from '../api.ts';
 import type { Session } from '../api-types.ts';
 import { requestPasskey, supportsPasskeys } from '../passkeys.ts';
+import { read } from '../queries.ts';
 import { texts } from '../texts/account.ts';
 import { FormError } from './auth-layout.tsx';
 import { challengeOf, SecondFactor } from './second-factor.tsx';
@@ -27,8 +28,7 @@ interface SignInFormProps {
 
 export function SignInForm({ Layout, title, lead, onDone, error: initialError, account }: SignInFormProps) {
   const { data: options } = useQuery({
-    queryKey: ['session-options'],
-    queryFn: ({ signal }) => take(api.GET('/api/session/options/', { signal })),
+    ...read('/api/session/options/', {}),
     staleTime: Number.POSITIVE_INFINITY,
   });
   const form = useForm({ initialValues: { email: account ?? '', password: '', code: '' } });

@@ -4,9 +4,9 @@ import { IconCheck, IconExternalLink, IconPlus, IconSelector } from '@tabler/ico
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation, useNavigate } from 'react-router';
-import { api, take } from '../api.ts';
 import { entryAt } from '../nav.ts';
 import { to, useOrg, useProject } from '../paths.ts';
+import { read } from '../queries.ts';
 import { useOrganization, useSession } from '../session.tsx';
 import { texts } from '../texts/common.ts';
 import { NewOrganization } from '../welcome/new-organization.tsx';
@@ -104,8 +104,7 @@ export function OrganizationSwitcher() {
 export function useProjects() {
   const org = useOrg();
   return useQuery({
-    queryKey: [org, 'projects'],
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/p/', { params: { path: { org } }, signal })),
+    ...read('/api/o/{org}/p/', { path: { org } }),
     staleTime: 30_000,
   });
 }

@@ -2,6 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../api.ts';
 import { useOrg } from '../paths.ts';
+import { combine } from '../queries.ts';
 import { useCan } from '../session.tsx';
 import { useProjects } from './switchers.tsx';
 
@@ -13,24 +14,28 @@ export function useEvents() {
   const can = useCan();
   const { data: projects } = useProjects();
   return useQuery({
-    queryKey: [org, 'everything', projects?.map(project => project.slug)],
+    ...combine(
+      'projects, events and channels',
+      '/api/o/{org}/p/',
+      { org, projects: projects?.map(({ slug }) => slug) },
+      async signal => {
+        const slugs = (projects ?? []).slice(0, maxProjects).map(project => project.slug);
+        const [channels, ...inProjects] = await Promise.all([
+          take(api.GET('/api/o/{org}/c/', { params: { path: { org } }, signal })),
+          ...slugs.map(prj => readProject(org, prj, can('event:list'), signal)),
+        ]);
+        return {
+          projects: inProjects.map(({ slug, applications }) => ({ slug, applications })),
+          events: inProjects.flatMap(project => project.events),
+          channels: [
+            ...channels.map(channel => ({ ...channel, prj: undefined as string | undefined })),
+            ...inProjects.flatMap(project => project.channels),
+          ],
+        };
+      },
+    ),
     enabled: projects !== undefined,
     staleTime: 60_000,
-    queryFn: async ({ signal }) => {
-      const slugs = (projects ?? []).slice(0, maxProjects).map(project => project.slug);
-      const [channels, ...inProjects] = await Promise.all([
-        take(api.GET('/api/o/{org}/c/', { params: { path: { org } }, signal })),
-        ...slugs.map(prj => readProject(org, prj, can('event:list'), signal)),
-      ]);
-      return {
-        projects: inProjects.map(({ slug, applications }) => ({ slug, applications })),
-        events: inProjects.flatMap(project => project.events),
-        channels: [
-          ...channels.map(channel => ({ ...channel, prj: undefined as string | undefined })),
-          ...inProjects.flatMap(project => project.channels),
-        ],
-      };
-    },
   });
 }
 

@@ -1,36 +1,26 @@
 /** A paginated list of the API, loaded page by page. */
-import { keepPreviousData, type QueryKey, useInfiniteQuery } from '@tanstack/react-query';
-import { takePage } from '../api.ts';
+import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
+import type { Pages } from '../queries.ts';
 
 const defaultPageSize = 50;
 /** Refreshing costs one request per page: a list with more pages than this is not refreshed. */
 const livePages = 2;
 export const liveMs = 3_000;
 
-interface ListOptions<Row> {
-  key: QueryKey;
-  /** `page` is passed as query parameters. */
-  fetch: (
-    page: { limit: number; cursor?: string },
-    signal: AbortSignal,
-  ) => Promise<{ data?: Row[]; response: Response }>;
+interface ListOptions {
   /** Refreshes every few seconds while the page is visible. */
   live?: boolean;
   pageSize?: number;
   enabled?: boolean;
 }
 
-export function useList<Row>({
-  key,
-  fetch,
-  live = false,
-  pageSize = defaultPageSize,
-  enabled = true,
-}: ListOptions<Row>) {
+export function useList<Row>(
+  { queryKey, load }: Pages<Row>,
+  { live = false, pageSize = defaultPageSize, enabled = true }: ListOptions = {},
+) {
   const query = useInfiniteQuery({
-    queryKey: key,
-    queryFn: ({ pageParam, signal }) =>
-      takePage(fetch({ limit: pageSize, ...(pageParam && { cursor: pageParam }) }, signal)),
+    queryKey: [...queryKey, pageSize],
+    queryFn: ({ pageParam, signal }) => load({ limit: pageSize, ...(pageParam && { cursor: pageParam }) }, signal),
     initialPageParam: '',
     getNextPageParam: page => page.next,
     placeholderData: keepPreviousData,

@@ -6,6 +6,7 @@ import { pausePermission, setResourcePaused } from '../events/resource-api.ts';
 import { to, useOrg } from '../paths.ts';
 import { resume } from '../pauses/resume.ts';
 import { usePauses } from '../pauses/use-pauses.ts';
+import { read } from '../queries.ts';
 import { useCan } from '../session.tsx';
 import { texts } from '../texts/common.ts';
 import { texts as eventTexts } from '../texts/events.ts';
@@ -32,20 +33,13 @@ export function usePaletteCommands(go: (path: string) => () => void, isSearching
   const events = useEvents().data?.events ?? [];
   const pauses = usePauses({ enabled: canPause && isSearching }).filter(({ kind }) => kind === 'event');
   const waiting = useQuery({
-    queryKey: [org, 'unacknowledged'],
+    ...read('/api/o/{org}/occurrence/', { path: { org }, query: { unacknowledged: true, limit: maxWaiting } }),
     enabled: can('occurrence:write') && isSearching,
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/occurrence/', {
-          params: { path: { org }, query: { unacknowledged: true, limit: maxWaiting } },
-          signal,
-        }),
-      ),
   });
   const act = useAction({
     run: async ({ send }: { send: () => Promise<unknown>; done: string }) => send(),
     done: (_, { done }) => done,
-    refresh: [[org]],
+    refresh: ['/api/o/{org}/'],
   });
   const acknowledge = (waiting.data ?? []).map(({ identifier, event }) => ({
     id: `acknowledge ${identifier}`,

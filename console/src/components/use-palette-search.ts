@@ -5,6 +5,7 @@ import { api, take } from '../api.ts';
 import { useCategories } from '../categories.ts';
 import { useLayouts } from '../layouts/use-layouts.ts';
 import { useOrg, useProject } from '../paths.ts';
+import { combine, read } from '../queries.ts';
 import { useCan } from '../session.tsx';
 import { useProjects } from './switchers.tsx';
 import { useEvents } from './use-events.ts';
@@ -27,45 +28,33 @@ export function usePaletteSearch(query: string) {
   const layouts = useLayouts(org, project);
   const slugs = (projects.data ?? []).slice(0, maxProjects).map(({ slug }) => slug);
   const lists = useQuery({
-    queryKey: [org, 'lists', 'palette', slugs],
-    enabled: can('distributionlist:read'),
-    staleTime: 60_000,
-    queryFn: async ({ signal }) => {
+    ...combine('lists of projects', '/api/o/{org}/p/{prj}/d/', { org, slugs }, async signal => {
       const found = slugs.map(async prj => {
         const rows = await take(api.GET('/api/o/{org}/p/{prj}/d/', { params: { path: { org, prj } }, signal }));
         return rows.map(list => ({ ...list, prj }));
       });
       return (await Promise.all(found)).flat();
-    },
+    }),
+    enabled: can('distributionlist:read'),
+    staleTime: 60_000,
   });
   const keys = useQuery({
-    queryKey: [org, 'keys'],
+    ...read('/api/o/{org}/k/', { path: { org } }),
     enabled: can('key:read'),
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/k/', { params: { path: { org } }, signal })),
   });
   const categories = useCategories();
   const webhooks = useQuery({
-    queryKey: [org, 'webhooks', 'palette'],
+    ...read('/api/o/{org}/webhooks/', { path: { org } }),
     enabled: can('webhook:read'),
     staleTime: 60_000,
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/webhooks/', { params: { path: { org } }, signal })),
   });
   const users = useQuery({
-    queryKey: [org, 'palette-users', search],
+    ...read('/api/o/{org}/u/', { path: { org }, query: { search, limit: maxResults } }),
     enabled: isName && can('user:read'),
-    queryFn: ({ signal }) =>
-      take(api.GET('/api/o/{org}/u/', { params: { path: { org }, query: { search, limit: maxResults } }, signal })),
   });
   const occurrences = useQuery({
-    queryKey: [org, 'palette-occurrences', search],
+    ...read('/api/o/{org}/occurrence/', { path: { org }, query: { search, limit: maxResults } }),
     enabled: isIdentifier && can('occurrence:read'),
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/occurrence/', {
-          params: { path: { org }, query: { search, limit: maxResults } },
-          signal,
-        }),
-      ),
   });
   return {
     projects: projects.data ?? [],

@@ -11,12 +11,12 @@ export function useResponses(identifier: string) {
   const acknowledge = useAction({
     run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/acknowledge/', { params })),
     done: texts.acknowledgedToast,
-    refresh: [[org]],
+    refresh: ['/api/o/{org}/'],
   });
   const resolve = useAction({
     run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/resolve/', { params })),
     done: texts.resolvedToast,
-    refresh: [[org]],
+    refresh: ['/api/o/{org}/'],
   });
   const askResolve = async () => {
     const confirmed = await confirm({

@@ -124,7 +124,6 @@ export function Designer({ path, loaded, channels, start, isWelcome }: DesignerP
         )
       }
       removeNote={texts.deletionHint}
-      organization={org}
       preview={
         <Previews
           preview={preview}

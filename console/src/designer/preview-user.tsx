@@ -3,8 +3,8 @@ import { Select } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, take } from '../api.ts';
 import { useOrg } from '../paths.ts';
+import { read } from '../queries.ts';
 import { useCan } from '../session.tsx';
 import { texts } from '../texts/designer.ts';
 
@@ -21,17 +21,10 @@ export function PreviewUser({ value, onChange, defaultUser }: PreviewUserProps) 
   const [typed, setTyped] = useState('');
   const [search] = useDebouncedValue(typed === value ? '' : typed, 200);
   const users = useQuery({
-    queryKey: [org, 'readers', search],
+    ...read('/api/o/{org}/u/', { path: { org }, query: { limit: 20, ...(search && { search }) } }),
     enabled: can('user:read'),
     placeholderData: keepPreviousData,
     staleTime: 30_000,
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/u/', {
-          params: { path: { org }, query: { limit: 20, ...(search && { search }) } },
-          signal,
-        }),
-      ),
   });
   if (!can('user:read')) return null;
   const names = users.data?.map(({ username }) => username) ?? [];

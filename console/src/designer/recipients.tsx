@@ -4,11 +4,11 @@
  */
 import { Checkbox, Code, Select, Stack, Text, Textarea } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { api, take } from '../api.ts';
 import type { Preview } from '../api-types.ts';
 import { count } from '../components/counts.tsx';
 import { Section } from '../components/page.tsx';
 import type { EventPath } from '../events/sample.ts';
+import { read } from '../queries.ts';
 import { useCan } from '../session.tsx';
 import { texts } from '../texts/designer.ts';
 import type { Draft } from './draft.ts';
@@ -114,9 +114,8 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
 export function useLists({ org, prj }: EventPath) {
   const can = useCan();
   return useQuery({
-    queryKey: [org, 'lists', prj],
+    ...read('/api/o/{org}/p/{prj}/d/', { path: { org, prj } }),
     enabled: can('distributionlist:read'),
     staleTime: 30_000,
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/p/{prj}/d/', { params: { path: { org, prj } }, signal })),
   });
 }

@@ -6,6 +6,7 @@ import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../api.ts';
 import type { Channel } from '../api-types.ts';
 import type { EventPath } from '../events/sample.ts';
+import { combine } from '../queries.ts';
 
 export interface UsableChannel extends Channel {
   prj: string | null;
@@ -13,9 +14,7 @@ export interface UsableChannel extends Channel {
 
 export function useChannels({ org, prj }: Pick<EventPath, 'org' | 'prj'>) {
   return useQuery({
-    queryKey: [org, 'usable-channels', prj],
-    staleTime: 30_000,
-    queryFn: async ({ signal }): Promise<UsableChannel[]> => {
+    ...combine('usable channels', '/api/o/{org}/c/', { org, prj }, async (signal): Promise<UsableChannel[]> => {
       const [own, shared] = await Promise.all([
         take(api.GET('/api/o/{org}/p/{prj}/c/', { params: { path: { org, prj } }, signal })),
         take(api.GET('/api/o/{org}/c/', { params: { path: { org } }, signal })),
@@ -23,6 +22,7 @@ export function useChannels({ org, prj }: Pick<EventPath, 'org' | 'prj'>) {
       const slugs = new Set(own.map(({ slug }) => slug));
       const others = shared.filter(({ slug }) => !slugs.has(slug));
       return [...own.map(channel => ({ ...channel, prj })), ...others.map(channel => ({ ...channel, prj: null }))];
-    },
+    }),
+    staleTime: 30_000,
   });
 }

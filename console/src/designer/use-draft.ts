@@ -21,7 +21,6 @@ export function loadNotification(
 export function useDraft(path: EventPath, loaded: TaggedResource<Notification> | undefined, start: Partial<Draft>) {
   return useTaggedDraft<Notification, Draft>({
     scope: `notification ${Object.values(path).join('/')}`,
-    organization: path.org,
     loaded,
     toDraft,
     blank: () => ({ ...newDraft(), ...start }),

@@ -7,6 +7,7 @@ import type { PreviewRequest } from '../api-types.ts';
 import type { SourceError } from '../editor/code-types.ts';
 import type { Scope } from '../editor/completions.ts';
 import type { EventPath } from '../events/sample.ts';
+import { ask } from '../queries.ts';
 
 const debounceMs = 250;
 
@@ -14,8 +15,7 @@ export function usePreview(path: EventPath, request: PreviewRequest, enabled = t
   const text = JSON.stringify(request);
   const [debounced] = useDebouncedValue(text, debounceMs);
   const { data, error, isFetching } = useQuery({
-    queryKey: [path.org, 'preview', path.prj, path.app, path.evt, debounced],
-    queryFn: ({ signal }) =>
+    ...ask('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/preview/', { path, debounced }, signal =>
       take(
         api.POST('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/preview/', {
           params: { path },
@@ -23,6 +23,7 @@ export function usePreview(path: EventPath, request: PreviewRequest, enabled = t
           signal,
         }),
       ),
+    ),
     enabled,
     placeholderData: keepPreviousData,
     staleTime: 60_000,

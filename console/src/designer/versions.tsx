@@ -1,9 +1,8 @@
-/** Version history of a notification's message. */
-import { api, take } from '../api.ts';
 import type { MessageVersion } from '../api-types.ts';
 import { History } from '../components/history.tsx';
 import { useList } from '../components/use-list.ts';
 import type { EventPath } from '../events/sample.ts';
+import { pages, read } from '../queries.ts';
 import { texts } from '../texts/designer.ts';
 import { type Draft, toText } from './draft.ts';
 
@@ -19,18 +18,12 @@ const all = '/api/o/{org}/p/{prj}/a/{app}/e/{evt}/n/{notification}/versions/' as
 
 export function Versions({ path, notification, draft, restore, close }: VersionsProps) {
   const params = { ...path, notification };
-  const list = useList({
-    key: [path.org, 'versions', notification],
-    fetch: (query, signal) => api.GET(all, { params: { path: params, query }, signal }),
-  });
+  const list = useList(pages(all, { path: params }));
   return (
     <History
       title={texts.messageHistory}
       list={list}
-      versionKey={[path.org, 'version', notification]}
-      fetch={(version, signal) =>
-        take(api.GET(`${all}{version}/`, { params: { path: { ...params, version } }, signal }))
-      }
+      readVersion={version => read(`${all}{version}/`, { path: { ...params, version } })}
       toText={toText}
       draft={toText(draft)}
       restore={restore}

@@ -44,7 +44,6 @@ interface EditorPageProps {
   parentPage: string;
   remove: (options: { dryRun: boolean }) => Promise<Deleted>;
   removeNote?: string;
-  organization: string;
   preview: ReactNode;
   children: ReactNode;
 }
@@ -52,7 +51,7 @@ interface EditorPageProps {
 const icon = { size: 14, stroke: 1.6 };
 
 export function EditorPage(props: EditorPageProps) {
-  const { noun, name, drafting, permission, isComplete, organization } = props;
+  const { noun, name, drafting, permission, isComplete } = props;
   const { isDirty, isSaving } = drafting;
   const isStored = name !== undefined;
   const navigate = useNavigate();
@@ -159,7 +158,7 @@ export function EditorPage(props: EditorPageProps) {
           onClose={() => setDeleting(false)}
           what={texts.theNoun(noun, name)}
           run={props.remove}
-          refresh={[[organization]]}
+          refresh={['/api/o/{org}/']}
           onDeleted={() => {
             drafting.discard();
             setNext({ path: props.parentPage, replace: false });

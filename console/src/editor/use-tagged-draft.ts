@@ -8,6 +8,7 @@ import { useCallback, useEffect, useState } from 'react';
 import { ApiError } from '../api.ts';
 import { showError, showSuccess } from '../components/actions.tsx';
 import type { ConflictInfo } from '../components/conflict.tsx';
+import { refreshAll } from '../queries.ts';
 import { texts } from '../texts/designer.ts';
 import { isSame, listKept, listReplaced, rebase } from './merge.ts';
 
@@ -27,7 +28,6 @@ export interface SaveStep<Stored, Draft> {
 interface TaggedDraftOptions<Stored extends { id: number }, Draft extends object> {
   /** Kind and scope of the resource; together with its ID, the session storage key of the unsaved draft. */
   scope: string;
-  organization: string;
   /** Undefined for a new resource. */
   loaded: TaggedResource<Stored> | undefined;
   toDraft: (stored: Stored) => Draft;
@@ -56,7 +56,7 @@ interface Conflicting<Stored, Draft> extends ConflictInfo {
 export function useTaggedDraft<Stored extends { id: number }, Draft extends object>(
   options: TaggedDraftOptions<Stored, Draft>,
 ) {
-  const { scope, organization, loaded, toDraft, blank, create, steps, load, check } = options;
+  const { scope, loaded, toDraft, blank, create, steps, load, check } = options;
   const queries = useQueryClient();
   const [start] = useState<StoredDraft<Stored, Draft>>(() => {
     const base = loaded ? toDraft(loaded.value) : blank();
@@ -148,7 +148,7 @@ export function useTaggedDraft<Stored extends { id: number }, Draft extends obje
       return undefined;
     } finally {
       setSaving(false);
-      void queries.invalidateQueries({ queryKey: [organization] });
+      void refreshAll(queries, ['/api/o/{org}/']);
     }
   };
 

@@ -9,7 +9,6 @@ import { JsonEditor } from '../components/json-editor.tsx';
 import { JsonView } from '../components/json-view.tsx';
 import { Section } from '../components/page.tsx';
 import { texts } from '../texts/events.ts';
-import { eventQuery } from './resource-api.ts';
 import { type EventPath, format, parseObject } from './sample.ts';
 
 interface ContextSchemaProps {
@@ -64,7 +63,7 @@ function SchemaForm({ path, schema, etag, close }: ContextSchemaProps & { close:
         }),
       ),
     done: texts.saved,
-    refresh: [eventQuery(path).queryKey],
+    refresh: ['/api/o/{org}/p/{prj}/a/{app}/e/{evt}/'],
     onDone: close,
   });
   const { form } = editing;

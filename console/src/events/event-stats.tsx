@@ -1,10 +1,10 @@
 /** Cells of the list of events: last trigger, triggers by hour, failures. */
 import { Group, Table, Text, Tooltip } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { api, take } from '../api.ts';
 import type { EventStatistics } from '../api-types.ts';
 import { compact } from '../components/counts.tsx';
 import { timeAgo } from '../components/time.tsx';
+import { read } from '../queries.ts';
 import { useCan } from '../session.tsx';
 import { texts } from '../texts/events.ts';
 import { Sparkline } from './sparkline.tsx';
@@ -16,10 +16,9 @@ const refreshMs = 30_000;
 export function useEventStats(path: { org: string; prj: string; app: string }) {
   const can = useCan();
   const { data } = useQuery({
-    queryKey: [path.org, 'event stats', path.prj, path.app],
+    ...read('/api/o/{org}/p/{prj}/a/{app}/stats/', { path }),
     enabled: can('occurrence:read'),
     refetchInterval: refreshMs,
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/p/{prj}/a/{app}/stats/', { params: { path }, signal })),
   });
   return data && new Map(data.map(one => [one.event, one]));
 }

@@ -58,7 +58,7 @@ export function NameForm({ noun, resource, current, lead, close, onCreated }: Na
       return { slug, sample };
     },
     done: isNew ? texts.createdNoun(noun) : isEvent ? texts.saved : texts.renamedNoun(noun),
-    refresh: [[resource.org]],
+    refresh: ['/api/o/{org}/'],
     onDone: ({ slug, sample }) => {
       close();
       if (isNew) onCreated?.(slug, sample);

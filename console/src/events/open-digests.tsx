@@ -1,7 +1,6 @@
 /** Digests of an event that are currently collecting messages. */
 import { Anchor, Text } from '@mantine/core';
 import { Link } from 'react-router';
-import { api } from '../api.ts';
 import type { OpenDigest } from '../api-types.ts';
 import { count } from '../components/counts.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
@@ -9,6 +8,7 @@ import { Section } from '../components/page.tsx';
 import { clockAndDay, TimeAgo } from '../components/time.tsx';
 import { useList } from '../components/use-list.ts';
 import { to } from '../paths.ts';
+import { pages } from '../queries.ts';
 import { useCan } from '../session.tsx';
 import { texts } from '../texts/events.ts';
 import type { EventPath } from './sample.ts';
@@ -53,13 +53,7 @@ export function OpenDigests({ path }: { path: EventPath }) {
 }
 
 function Digests({ path }: { path: EventPath }) {
-  const list = useList<OpenDigest>({
-    key: [path.org, 'recent', path.prj, path.app, path.evt, 'digests'],
-    live: true,
-    pageSize: 10,
-    fetch: (page, signal) =>
-      api.GET('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/digests/', { params: { path, query: page }, signal }),
-  });
+  const list = useList(pages('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/digests/', { path }), { live: true, pageSize: 10 });
   if (list.rows.length === 0) return null;
   return (
     <Section title={texts.openDigests} padded={false}>

@@ -4,13 +4,13 @@ import { useInViewport } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useNavigate } from 'react-router';
-import { api, take } from '../api.ts';
 import type { EventStatistics } from '../api-types.ts';
 import { GuardedButton } from '../components/actions.tsx';
 import { Empty, Failure } from '../components/states.tsx';
 import { to, useOrg } from '../paths.ts';
 import { PauseBanners } from '../pauses/pause-banner.tsx';
 import { usePauses } from '../pauses/use-pauses.ts';
+import { read } from '../queries.ts';
 import { texts } from '../texts/events.ts';
 import { StatsCells, StatsHeader, StatsLine, useEventStats } from './event-stats.tsx';
 import { NameForm, type NameFormProps } from './name-form.tsx';
@@ -22,8 +22,7 @@ import { StateBadges } from './state-badges.tsx';
 export function ProjectEvents({ prj, name }: { prj: string; name: string }) {
   const org = useOrg();
   const applications = useQuery({
-    queryKey: [org, 'applications', prj],
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/p/{prj}/a/', { params: { path: { org, prj } }, signal })),
+    ...read('/api/o/{org}/p/{prj}/a/', { path: { org, prj } }),
   });
   return (
     <Box component="section" className="card" aria-label={texts.project(name)}>
@@ -60,12 +59,10 @@ function ApplicationEvents({ prj, app, name }: { prj: string; app: string; name:
   const path = { org, prj, app };
   const navigate = useNavigate();
   const details = useQuery({
-    queryKey: [org, 'application', prj, app],
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/p/{prj}/a/{app}/', { params: { path }, signal })),
+    ...read('/api/o/{org}/p/{prj}/a/{app}/', { path }),
   });
   const events = useQuery({
-    queryKey: [org, 'events', prj, app],
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/p/{prj}/a/{app}/e/', { params: { path }, signal })),
+    ...read('/api/o/{org}/p/{prj}/a/{app}/e/', { path }),
   });
   const open = (evt: string, sample: string) => void navigate(pageOfNewEvent(org, prj, app, evt, sample));
   const pauses = usePauses({ enabled: details.data?.paused ?? false }).filter(

@@ -1,5 +1,6 @@
 /** Creates, changes, pauses and deletes projects, applications and events, which share one set of forms and menus. */
-import { api, take, takeTagged } from '../api.ts';
+import { api, take } from '../api.ts';
+import { readTagged } from '../queries.ts';
 
 export interface ResourcePath {
   org: string;
@@ -86,8 +87,6 @@ export async function setResourcePaused(
 
 export function eventQuery(path: { org: string; prj: string; app: string; evt: string }) {
   return {
-    queryKey: [path.org, 'event', path.prj, path.app, path.evt],
-    queryFn: ({ signal }: { signal: AbortSignal }) =>
-      takeTagged(api.GET('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/', { params: { path }, signal })),
+    ...readTagged('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/', { path }),
   };
 }

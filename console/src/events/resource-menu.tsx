@@ -50,12 +50,12 @@ export function ResourceMenu({ resource, name, paused, active, category, onDelet
   const pause = useAction({
     run: (on: boolean) => setResourcePaused(resource, on),
     done: (_, on) => (on ? texts.pausedToast(name) : texts.resumedToast(name)),
-    refresh: [[resource.org]],
+    refresh: ['/api/o/{org}/'],
   });
   const switchOn = useAction({
     run: (on: boolean) => changeResource(resource, { active: on }),
     done: (_, on) => (on ? texts.activatedToast(name) : texts.deactivatedToast(name)),
-    refresh: [[resource.org]],
+    refresh: ['/api/o/{org}/'],
   });
 
   return (
@@ -113,7 +113,7 @@ export function ResourceMenu({ resource, name, paused, active, category, onDelet
         what={texts.theNoun(noun, name)}
         confirmText={confirmTextIfMore(`${noun}s`, slug)}
         run={({ dryRun }) => deleteResource(resource, { cascade: true, ...(dryRun && { dry_run: true }) })}
-        refresh={[[resource.org]]}
+        refresh={['/api/o/{org}/']}
         onDeleted={() => onDeleted?.()}
         leaves={onDeleted !== undefined}
       >

@@ -3,6 +3,7 @@ import { useSessionStorage } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo } from 'react';
 import { api, take } from '../api.ts';
+import { read } from '../queries.ts';
 import { useCan } from '../session.tsx';
 import { texts } from '../texts/events.ts';
 import { eventQuery } from './resource-api.ts';
@@ -28,16 +29,12 @@ export interface Sample {
 export function useRecent({ org, prj, app, evt }: EventPath, everyMs?: number) {
   const can = useCan();
   return useQuery({
-    queryKey: [org, 'recent', prj, app, evt],
+    ...read('/api/o/{org}/occurrence/', {
+      path: { org },
+      query: { project: prj, application: app, event: evt, limit: 8 },
+    }),
     enabled: can('occurrence:read'),
     refetchInterval: everyMs ?? false,
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/occurrence/', {
-          params: { path: { org }, query: { project: prj, application: app, event: evt, limit: 8 } },
-          signal,
-        }),
-      ),
   });
 }
 

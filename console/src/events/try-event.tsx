@@ -47,10 +47,7 @@ export function TryEvent({ path, sample, takesRecipients, recipients, setRecipie
   });
   const triggering = useAction({
     run: () => take(api.POST(triggerPath, { params: { path }, body })),
-    refresh: [
-      [path.org, 'recent'],
-      [path.org, 'occurrences'],
-    ],
+    refresh: ['/api/o/{org}/occurrence/', '/api/o/{org}/p/{prj}/a/{app}/e/{evt}/'],
     onDone: answer => {
       setOccurrence(answer.occurrence);
       setResult(undefined);

@@ -2,9 +2,9 @@
 import { Alert, Text } from '@mantine/core';
 import { IconMoon } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import { api, take } from '../api.ts';
 import { reasons } from '../api-types.ts';
 import { clockAndDay } from '../components/time.tsx';
+import { read } from '../queries.ts';
 import { useCan } from '../session.tsx';
 import { countOf } from '../texts/count-of.ts';
 import { texts } from '../texts/preferences.ts';
@@ -16,11 +16,9 @@ const refreshMs = 30_000;
 export function WaitingMessages({ path }: { path: EventPath }) {
   const can = useCan();
   const { data } = useQuery({
-    queryKey: [path.org, 'recent', path.prj, path.app, path.evt, 'waiting'],
+    ...read('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/waiting/', { path }),
     enabled: can('occurrence:read'),
     refetchInterval: refreshMs,
-    queryFn: ({ signal }) =>
-      take(api.GET('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/waiting/', { params: { path }, signal })),
   });
   if (!data || data.waiting.length === 0) return null;
   return (

@@ -44,7 +44,6 @@ export function LayoutEditor({ scope: layoutScope, loaded, blankName = '' }: Lay
       pageOf={id => to.layout(org, id, prj)}
       parentPage={to.layouts(org, prj)}
       remove={({ dryRun }) => deleteLayout(layoutScope, stored!.id, dryRun)}
-      organization={org}
       preview={
         <Section title={texts.preview} aside={preview.chooser}>
           {preview.content && <EmailPreview content={preview.content} />}

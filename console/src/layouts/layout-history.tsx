@@ -1,7 +1,6 @@
-/** Version history of a layout. */
-import { api, take } from '../api.ts';
 import { History } from '../components/history.tsx';
 import { useList } from '../components/use-list.ts';
+import { pages, read } from '../queries.ts';
 import { texts } from '../texts/layouts.ts';
 
 interface LayoutHistoryProps {
@@ -15,35 +14,19 @@ interface LayoutHistoryProps {
 }
 
 export function LayoutHistory({ org, prj, layout, body, restore, close }: LayoutHistoryProps) {
-  const list = useList({
-    key: [org, 'layout-versions', prj ?? '', layout],
-    fetch: (query, signal) =>
-      prj
-        ? api.GET('/api/o/{org}/p/{prj}/l/{layout}/versions/', {
-            params: { path: { org, prj, layout }, query },
-            signal,
-          })
-        : api.GET('/api/o/{org}/l/{layout}/versions/', { params: { path: { org, layout }, query }, signal }),
-  });
+  const list = useList(
+    prj
+      ? pages('/api/o/{org}/p/{prj}/l/{layout}/versions/', { path: { org, prj, layout } })
+      : pages('/api/o/{org}/l/{layout}/versions/', { path: { org, layout } }),
+  );
   return (
     <History
       title={texts.layoutHistory}
       list={list}
-      versionKey={[org, 'layout-version', prj ?? '', layout]}
-      fetch={(version, signal) =>
+      readVersion={version =>
         prj
-          ? take(
-              api.GET('/api/o/{org}/p/{prj}/l/{layout}/versions/{version}/', {
-                params: { path: { org, prj, layout, version } },
-                signal,
-              }),
-            )
-          : take(
-              api.GET('/api/o/{org}/l/{layout}/versions/{version}/', {
-                params: { path: { org, layout, version } },
-                signal,
-              }),
-            )
+          ? read('/api/o/{org}/p/{prj}/l/{layout}/versions/{version}/', { path: { org, prj, layout, version } })
+          : read('/api/o/{org}/l/{layout}/versions/{version}/', { path: { org, layout, version } })
       }
       toText={version => version.body}
       draft={body}

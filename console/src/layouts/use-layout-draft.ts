@@ -39,7 +39,6 @@ export function useLayoutDraft(scope: LayoutScope, loaded: TaggedResource<Layout
   const { org, prj } = scope;
   return useTaggedDraft<Layout, Draft>({
     scope: `layout ${org}/${prj ?? ''}`,
-    organization: org,
     loaded,
     toDraft: ({ name, body }) => ({ name, body }),
     blank: () => ({ name: blankName, body: starter }),

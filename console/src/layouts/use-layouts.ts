@@ -2,6 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../api.ts';
 import type { Layout } from '../api-types.ts';
+import { combine } from '../queries.ts';
 import { useCan } from '../session.tsx';
 
 export interface ScopedLayout extends Layout {
@@ -12,9 +13,7 @@ export interface ScopedLayout extends Layout {
 export function useLayouts(org: string, prj: string | undefined, enabled = true) {
   const can = useCan();
   const query = useQuery({
-    queryKey: [org, 'layouts', prj ?? ''],
-    enabled: enabled && can('template:read'),
-    queryFn: async ({ signal }): Promise<ScopedLayout[]> => {
+    ...combine('usable layouts', '/api/o/{org}/l/', { org, prj }, async (signal): Promise<ScopedLayout[]> => {
       const [shared, own] = await Promise.all([
         take(api.GET('/api/o/{org}/l/', { params: { path: { org } }, signal })),
         prj ? take(api.GET('/api/o/{org}/p/{prj}/l/', { params: { path: { org, prj } }, signal })) : [],
@@ -23,7 +22,8 @@ export function useLayouts(org: string, prj: string | undefined, enabled = true)
         ...own.map(layout => ({ ...layout, prj: prj ?? null })),
         ...shared.map(layout => ({ ...layout, prj: null })),
       ];
-    },
+    }),
+    enabled: enabled && can('template:read'),
   });
   return { ...query, names: [...new Set(query.data?.map(({ name }) => name) ?? [])] };
 }

@@ -33,7 +33,7 @@ function NameForm() {
     initialValues: { name: account.name },
     run: body => take(api.PATCH('/api/session/', { body })),
     done: texts.saved,
-    refresh: [sessionQuery.queryKey],
+    refresh: ['/api/session/'],
   });
   return (
     <ApiForm of={naming} submit={texts.save}>
@@ -56,7 +56,7 @@ function PasswordForm() {
     initialValues: empty,
     run: ({ current, password }) => take(api.POST('/api/session/password/', { body: { current, password } })),
     done: texts.passwordChangedToast,
-    refresh: [['sessions']],
+    refresh: ['/api/sessions/'],
     onDone: session => {
       setCsrfToken(session.csrf_token);
       queries.setQueryData(sessionQuery.queryKey, session);

@@ -2,7 +2,6 @@
 import { Anchor, Box, Group, Select, Text, TextInput } from '@mantine/core';
 import { IconListSearch } from '@tabler/icons-react';
 import { useState } from 'react';
-import { api } from '../api.ts';
 import type { PastDelivery } from '../api-types.ts';
 import { getChannelType } from '../channel-types.ts';
 import { type Column, DataTable } from '../components/data-table.tsx';
@@ -19,6 +18,7 @@ import { useEvents } from '../components/use-events.ts';
 import { useFilters } from '../components/use-filters.ts';
 import { useList } from '../components/use-list.ts';
 import { to, useOrg } from '../paths.ts';
+import { pages, sinceHours } from '../queries.ts';
 import { texts } from '../texts/activity.ts';
 import { SelectionBar } from './activity/selection.tsx';
 
@@ -64,11 +64,6 @@ const columns: Column<PastDelivery>[] = [
 
 const keyOf = ({ occurrence, id }: PastDelivery) => `${occurrence} ${id}`;
 
-/** Rounds to the minute, so that refreshing repeats the same query. */
-function sinceHours(hours: number): string {
-  return new Date(Math.floor(Date.now() / 60_000) * 60_000 - hours * 3_600_000).toISOString();
-}
-
 /** Converts the value of a datetime-local input; undefined if it is not a date. */
 function toTimestamp(local: string | undefined): string | undefined {
   const at = local ? new Date(local) : undefined;
@@ -81,30 +76,27 @@ export default function Activity() {
   const { user, status, channel, type, hours, from, to: end, cause } = filters;
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const { data: resources } = useEvents();
-  const since =
-    hours === custom ? toTimestamp(from) : hours && /^\d+$/.test(hours) ? sinceHours(Number(hours)) : undefined;
+  const since = hours === custom ? toTimestamp(from) : undefined;
   const until = hours === custom ? toTimestamp(end) : undefined;
-  const list = useList<PastDelivery>({
-    key: [org, 'activity', filters],
-    live: true,
-    fetch: (page, signal) =>
-      api.GET('/api/o/{org}/activity/', {
-        params: {
-          path: { org },
-          query: {
-            ...page,
-            ...(user && { user }),
-            ...(status && { status: status as PastDelivery['status'] }),
-            ...(channel && { channel }),
-            ...(type && { type }),
-            ...(since && { since }),
-            ...(until && { until }),
-            ...(cause && { cause }),
-          },
+  const list = useList(
+    pages(
+      '/api/o/{org}/activity/',
+      {
+        path: { org },
+        query: {
+          ...(user && { user }),
+          ...(status && { status: status as PastDelivery['status'] }),
+          ...(channel && { channel }),
+          ...(type && { type }),
+          ...(since && { since }),
+          ...(until && { until }),
+          ...(cause && { cause }),
         },
-        signal,
-      }),
-  });
+      },
+      sinceHours(hours),
+    ),
+    { live: true },
+  );
   const chosen = list.rows.filter(row => selected.has(keyOf(row)));
   const types = [...new Set(resources?.channels.map(each => each.type))];
   const filter = (changes: Parameters<typeof setFilters>[0]) => {

@@ -4,7 +4,6 @@ import { useIntersection } from '@mantine/hooks';
 import { IconDownload, IconHistory } from '@tabler/icons-react';
 import { useEffect } from 'react';
 import { Link } from 'react-router';
-import { api } from '../api.ts';
 import type { AuditEntry } from '../api-types.ts';
 import { Changes } from '../components/changes.tsx';
 import { CopyText } from '../components/copy.tsx';
@@ -17,6 +16,7 @@ import { exactTime, TimeAgo } from '../components/time.tsx';
 import { useFilters } from '../components/use-filters.ts';
 import { type List, useList } from '../components/use-list.ts';
 import { to, useOrg } from '../paths.ts';
+import { pages } from '../queries.ts';
 import { texts } from '../texts/audit.ts';
 
 const nouns = [
@@ -58,12 +58,7 @@ export default function Audit() {
     ...(since && { since: startOf(since) }),
     ...(until && { until: startOf(until, 1) }),
   };
-  const list = useList<AuditEntry>({
-    key: [org, 'audit', filters],
-    live: true,
-    fetch: (page, signal) =>
-      api.GET('/api/o/{org}/audit/', { params: { path: { org }, query: { ...page, ...query } }, signal }),
-  });
+  const list = useList(pages('/api/o/{org}/audit/', { path: { org }, query: { ...query } }), { live: true });
   const exported = `/api/o/${encodeURIComponent(org)}/audit/export/?${new URLSearchParams(query as Record<string, string>)}`;
   const filtered = Object.keys(filters).length > 0;
   return (

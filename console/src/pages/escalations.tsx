@@ -5,7 +5,6 @@ import { IconBellCheck, IconCheck, IconHandStop } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'react-router';
-import { api, take } from '../api.ts';
 import type { Escalations as Board } from '../api-types.ts';
 import { GuardedButton } from '../components/actions.tsx';
 import { countdown } from '../components/countdown.ts';
@@ -17,6 +16,7 @@ import { exactTime, TimeAgo } from '../components/time.tsx';
 import { liveMs } from '../components/use-list.ts';
 import { useResponses } from '../components/use-responses.ts';
 import { to, useOrg } from '../paths.ts';
+import { read } from '../queries.ts';
 import { texts } from '../texts/escalations.ts';
 import { texts as responses } from '../texts/responses.ts';
 
@@ -26,9 +26,8 @@ type Step = Escalation['steps'][number];
 export default function Escalations() {
   const org = useOrg();
   const { data, error, refetch } = useQuery({
-    queryKey: [org, 'escalations'],
+    ...read('/api/o/{org}/escalations/', { path: { org } }),
     refetchInterval: liveMs,
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/escalations/', { params: { path: { org } }, signal })),
   });
   const now = useNow();
   const escalating = data?.escalations.filter(({ occurrence }) => occurrence.outcome === 'escalating') ?? [];

@@ -4,7 +4,6 @@ import { IconBell } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useNavigate, useParams, useSearchParams } from 'react-router';
-import { api, take } from '../api.ts';
 import type { Pause } from '../api-types.ts';
 import { GuardedButton } from '../components/actions.tsx';
 import { CopyText } from '../components/copy.tsx';
@@ -28,6 +27,7 @@ import { WaitingMessages } from '../events/waiting-messages.tsx';
 import { to } from '../paths.ts';
 import { PauseBanners } from '../pauses/pause-banner.tsx';
 import { usePauses } from '../pauses/use-pauses.ts';
+import { read } from '../queries.ts';
 import { useCan, useSession } from '../session.tsx';
 import { texts } from '../texts/events.ts';
 
@@ -152,10 +152,8 @@ function useRecipients(org: string): [recipients: string[], set: (recipients: st
   const [chosen, setChosen] = useState<string[] | undefined>(named.length > 0 ? named : undefined);
   const username = account.email.toLowerCase();
   const self = useQuery({
-    queryKey: [org, 'users', 'self', username],
+    ...read('/api/o/{org}/u/', { path: { org }, query: { search: username, limit: 1 } }),
     enabled: can('user:read'),
-    queryFn: ({ signal }) =>
-      take(api.GET('/api/o/{org}/u/', { params: { path: { org }, query: { search: username, limit: 1 } }, signal })),
   });
   const isRecipient = self.data?.some(user => user.username === username);
   return [chosen ?? (isRecipient ? [username] : []), setChosen];
@@ -164,9 +162,8 @@ function useRecipients(org: string): [recipients: string[], set: (recipients: st
 function useNotifications(path: EventPath) {
   const can = useCan();
   return useQuery({
-    queryKey: [path.org, 'notifications', path.prj, path.app, path.evt],
+    ...read('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/n/', { path }),
     enabled: can('notification:read'),
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/n/', { params: { path }, signal })),
   });
 }
 

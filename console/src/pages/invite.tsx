@@ -10,6 +10,7 @@ import { challengeOf, SecondFactor } from '../components/second-factor.tsx';
 import { Failure, Loading } from '../components/states.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { to } from '../paths.ts';
+import { read } from '../queries.ts';
 import { sessionQuery } from '../session.tsx';
 import { texts } from '../texts/team.ts';
 
@@ -19,8 +20,7 @@ export default function AcceptInvite() {
   const queries = useQueryClient();
   const session = useQuery({ ...sessionQuery, retry: false });
   const invite = useQuery({
-    queryKey: ['invite', token],
-    queryFn: ({ signal }) => take(api.GET('/api/invite/{token}/', { params: { path: { token } }, signal })),
+    ...read('/api/invite/{token}/', { path: { token } }),
   });
   const form = useForm({ initialValues: { name: '', password: '' } });
   const accept = useMutation({

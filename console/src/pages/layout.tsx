@@ -7,6 +7,7 @@ import { LayoutEditor } from '../layouts/layout-editor.tsx';
 import { loadLayout } from '../layouts/use-layout-draft.ts';
 import { useLayouts } from '../layouts/use-layouts.ts';
 import { to } from '../paths.ts';
+import { loadOnce } from '../queries.ts';
 import { texts } from '../texts/layouts.ts';
 
 export default function Layout() {
@@ -20,11 +21,9 @@ export default function Layout() {
   const id = isNumber ? Number(layout) : named?.id;
   const loaded = useQuery({
     // Not below the organization's query key, so that an invalidation does not reload what is being edited.
-    queryKey: ['editing', org, scope.prj ?? '', 'layout', id],
+    ...loadOnce(['layout', scope, id], signal => loadLayout(scope, id!, signal)),
     enabled: id !== undefined,
     staleTime: Number.POSITIVE_INFINITY,
-    gcTime: 0,
-    queryFn: ({ signal }) => loadLayout(scope, id!, signal),
   });
   const error = loaded.error ?? (isNumber ? null : layouts.error);
   if (error) {

@@ -8,6 +8,7 @@ import { useChannels } from '../designer/use-channels.ts';
 import { loadNotification } from '../designer/use-draft.ts';
 import { startOf } from '../events/samples.ts';
 import { to } from '../paths.ts';
+import { loadOnce } from '../queries.ts';
 import { texts } from '../texts/designer.ts';
 
 export default function Notification() {
@@ -17,12 +18,9 @@ export default function Notification() {
   const isNew = notification === 'new';
   const channels = useChannels(path);
   const loaded = useQuery({
-    // Not below the organization's query key, so that an invalidation does not reload what is being edited.
-    queryKey: ['editing', ...Object.values(path), notification],
+    ...loadOnce(['notification', path, notification], signal => loadNotification(path, Number(notification), signal)),
     enabled: !isNew,
-    queryFn: ({ signal }) => loadNotification(path, Number(notification), signal),
     staleTime: Number.POSITIVE_INFINITY,
-    gcTime: 0,
   });
   const error = loaded.error ?? channels.error;
   if (error) {

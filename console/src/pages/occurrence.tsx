@@ -20,6 +20,7 @@ import { rememberSample } from '../events/sample.ts';
 import { linkToEvent, to, useOrg } from '../paths.ts';
 import { PauseBanners } from '../pauses/pause-banner.tsx';
 import { useOccurrencePauses } from '../pauses/use-pauses.ts';
+import { type PathPrefix, read } from '../queries.ts';
 import { useReplay } from '../replay/use-replay.tsx';
 import { texts } from '../texts/occurrences.ts';
 import { texts as responses } from '../texts/responses.ts';
@@ -36,14 +37,12 @@ export default function OccurrencePage() {
   const navigate = useNavigate();
   const { identifier = '' } = useParams();
   const path = { org, identifier };
-  const key = [org, 'occurrence', identifier];
   const { data, error, refetch } = useQuery({
-    queryKey: key,
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/occurrence/{identifier}/', { params: { path }, signal })),
+    ...read('/api/o/{org}/occurrence/{identifier}/', { path }),
     // A completed occurrence only changes by a replay, which refreshes it itself.
     refetchInterval: query => (query.state.data?.status === 'completed' ? liveMs * 5 : liveMs / 2),
   });
-  const refresh = [key, [org, 'deliveries', identifier]];
+  const refresh: PathPrefix[] = ['/api/o/{org}/occurrence/'];
   const cancel = useAction({
     run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/cancel/', { params: { path } })),
     done: ({ cancelled, sending }) =>

@@ -1,7 +1,6 @@
 /** All occurrences with their outcomes, newest first. */
 import { Box, Group, Select, Text } from '@mantine/core';
 import { IconBellRinging } from '@tabler/icons-react';
-import { api } from '../api.ts';
 import { type OccurrenceSummary, outcomes } from '../api-types.ts';
 import { CountsBar, compact, totalOf } from '../components/counts.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
@@ -19,6 +18,7 @@ import { useEvents } from '../components/use-events.ts';
 import { useFilters } from '../components/use-filters.ts';
 import { useList } from '../components/use-list.ts';
 import { to, useOrg, useProject } from '../paths.ts';
+import { pages, sinceHours } from '../queries.ts';
 import { texts } from '../texts/occurrences.ts';
 
 const periods = [
@@ -83,37 +83,29 @@ const columns: Column<OccurrenceSummary>[] = [
   { head: texts.triggered, align: 'right', width: 130, cell: ({ created_at }) => <TimeAgo at={created_at} /> },
 ];
 
-/** Rounds to the minute, so that refreshing repeats the same query. */
-function sinceOf(hours: string): string {
-  return new Date(Math.floor(Date.now() / 60_000) * 60_000 - Number(hours) * 3_600_000).toISOString();
-}
-
 export default function Occurrences() {
   const org = useOrg();
   const [own, setFilters] = useFilters(['search', 'project', 'application', 'event', 'outcome', 'hours']);
   const [project, chooseProject] = useProject();
   const filters = { ...own, ...(project && { project }) };
   const { search, application, event, outcome, hours } = filters;
-  const list = useList<OccurrenceSummary>({
-    key: [org, 'occurrences', filters],
-    live: true,
-    fetch: (page, signal) =>
-      api.GET('/api/o/{org}/occurrence/', {
-        params: {
-          path: { org },
-          query: {
-            ...page,
-            ...(search && { search }),
-            ...(project && { project }),
-            ...(application && { application }),
-            ...(event && { event }),
-            ...(outcome && { outcome: outcome as OccurrenceSummary['outcome'] }),
-            ...(hours && /^\d+$/.test(hours) && { since: sinceOf(hours) }),
-          },
+  const list = useList(
+    pages(
+      '/api/o/{org}/occurrence/',
+      {
+        path: { org },
+        query: {
+          ...(search && { search }),
+          ...(project && { project }),
+          ...(application && { application }),
+          ...(event && { event }),
+          ...(outcome && { outcome: outcome as OccurrenceSummary['outcome'] }),
         },
-        signal,
-      }),
-  });
+      },
+      sinceHours(hours),
+    ),
+    { live: true },
+  );
   const { data: projects = [] } = useProjects();
   const { data: resources } = useEvents();
   const eventPath = [project, application, event].every(Boolean) ? `${project}/${application}/${event}` : null;

@@ -2,7 +2,6 @@
 import { Grid, SegmentedControl, SimpleGrid, Skeleton, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
-import { api, take } from '../api.ts';
 import type { Statistics } from '../api-types.ts';
 import { type Counts, compact, totalOf } from '../components/counts.tsx';
 import { Page, Section } from '../components/page.tsx';
@@ -13,6 +12,7 @@ import { useFilters } from '../components/use-filters.ts';
 import { liveMs } from '../components/use-list.ts';
 import { useOrg } from '../paths.ts';
 import { PauseBanners } from '../pauses/pause-banner.tsx';
+import { read } from '../queries.ts';
 import { useCan } from '../session.tsx';
 import { texts } from '../texts/overview.ts';
 import { Failures } from './overview/attention.tsx';
@@ -49,19 +49,15 @@ export default function Overview() {
   const hours = periods.some(({ value }) => value === filters.hours) ? filters.hours! : '24';
   const show = filters.show === 'triggers' ? 'triggers' : 'deliveries';
   const { data, error, refetch } = useQuery({
-    queryKey: [org, 'stats', hours],
-    queryFn: ({ signal }) =>
-      take(api.GET('/api/o/{org}/stats/', { params: { path: { org }, query: { hours: Number(hours) } }, signal })),
+    ...read('/api/o/{org}/stats/', { path: { org }, query: { hours: Number(hours) } }),
     refetchInterval: liveMs,
   });
   const sums = data && sumOf(data.hours);
   const isEmpty = sums !== undefined && sums.triggers === 0 && totalOf(sums.ended) === 0;
   const firstOccurrence = useQuery({
-    queryKey: [org, 'ever'],
+    ...read('/api/o/{org}/occurrence/', { path: { org }, query: { limit: 1 } }),
     enabled: isEmpty,
     refetchInterval: isEmpty && liveMs,
-    queryFn: ({ signal }) =>
-      take(api.GET('/api/o/{org}/occurrence/', { params: { path: { org }, query: { limit: 1 } }, signal })),
   });
 
   const actions = (

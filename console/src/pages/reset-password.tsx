@@ -7,6 +7,7 @@ import { ApiError, api, take } from '../api.ts';
 import { AuthLayout, FormError } from '../components/auth-layout.tsx';
 import { fieldErrors } from '../components/form.tsx';
 import { Loading } from '../components/states.tsx';
+import { read } from '../queries.ts';
 import { texts } from '../texts/account.ts';
 
 export default function ResetPassword() {
@@ -14,8 +15,7 @@ export default function ResetPassword() {
   const params = { path: { token } };
   const form = useForm({ initialValues: { password: '' } });
   const pending = useQuery({
-    queryKey: ['password-reset', token],
-    queryFn: ({ signal }) => take(api.GET('/api/password-reset/{token}/', { params, signal })),
+    ...read('/api/password-reset/{token}/', params),
     refetchOnWindowFocus: false,
   });
   const reset = useMutation({

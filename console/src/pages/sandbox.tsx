@@ -5,7 +5,6 @@ import { IconArrowLeft, IconMailbox } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useRef } from 'react';
 import { Link } from 'react-router';
-import { api, take } from '../api.ts';
 import type { Sandboxed } from '../api-types.ts';
 import { getChannelType } from '../channel-types.ts';
 import { MessageView } from '../components/message-view.tsx';
@@ -15,6 +14,7 @@ import { TimeAgo } from '../components/time.tsx';
 import { useFilters } from '../components/use-filters.ts';
 import { type List, useList } from '../components/use-list.ts';
 import { linkToEvent, to, useOrg } from '../paths.ts';
+import { pages, read } from '../queries.ts';
 import { texts } from '../texts/sandbox.ts';
 
 /** Identifies a message in the URL by its occurrence and delivery. */
@@ -24,11 +24,7 @@ export default function Sandbox() {
   const org = useOrg();
   const [{ message: chosen }, setFilters] = useFilters(['message']);
   const small = useMediaQuery('(max-width: 48em)', false, { getInitialValueInEffect: false });
-  const list = useList<Sandboxed>({
-    key: [org, 'sandbox'],
-    live: true,
-    fetch: (query, signal) => api.GET('/api/o/{org}/sandbox/', { params: { path: { org }, query }, signal }),
-  });
+  const list = useList(pages('/api/o/{org}/sandbox/', { path: { org } }), { live: true });
   const rows = list.rows;
   const open = rows.find(row => keyOf(row) === chosen) ?? (small || chosen ? undefined : rows[0]);
   const choose = (row: Sandboxed | undefined) => setFilters({ message: row ? keyOf(row) : null });
@@ -115,15 +111,10 @@ function Messages({ list, open, choose }: MessagesProps) {
 function useMessage({ occurrence: identifier, delivery }: Sandboxed, enabled = true) {
   const org = useOrg();
   return useQuery({
-    queryKey: [org, 'message', identifier, delivery],
+    ...read('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/message/', {
+      path: { org, identifier, delivery },
+    }),
     enabled,
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/message/', {
-          params: { path: { org, identifier, delivery } },
-          signal,
-        }),
-      ),
     staleTime: 60_000,
   });
 }

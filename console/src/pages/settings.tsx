@@ -1,10 +1,10 @@
 /** Settings of the organization. */
 import { Anchor, Button, Fieldset, Group, NumberInput, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useNavigate } from 'react-router';
-import { api, take, takeTagged } from '../api.ts';
+import { api, take } from '../api.ts';
 import type { OrganizationSettings } from '../api-types.ts';
 import { GuardedButton, useAction } from '../components/actions.tsx';
 import { ApiForm, useApiForm } from '../components/api-form.tsx';
@@ -16,7 +16,8 @@ import { Page, Section } from '../components/page.tsx';
 import { Failure, Loading } from '../components/states.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { to, useOrg } from '../paths.ts';
-import { sessionQuery, useRefusal, useSession } from '../session.tsx';
+import { readTagged } from '../queries.ts';
+import { useRefusal, useSession } from '../session.tsx';
 import { texts as recipientTexts } from '../texts/preferences.ts';
 import { texts } from '../texts/settings.ts';
 import { Limits } from './settings/limits.tsx';
@@ -24,15 +25,11 @@ import { RecipientSettings } from './settings/recipients.tsx';
 
 export default function Settings() {
   const org = useOrg();
-  const queries = useQueryClient();
   const [filled, setFilled] = useState(0);
-  const key = [org, 'settings'];
   const { data, error, refetch } = useQuery({
-    queryKey: key,
-    queryFn: ({ signal }) => takeTagged(api.GET('/api/o/{org}/settings/', { params: { path: { org } }, signal })),
+    ...readTagged('/api/o/{org}/settings/', { path: { org } }),
   });
-  const refill = () =>
-    void queries.refetchQueries({ queryKey: key, exact: true }).then(() => setFilled(count => count + 1));
+  const refill = () => void refetch().then(() => setFilled(count => count + 1));
   return (
     <Page
       title={texts.settings}
@@ -61,7 +58,7 @@ export default function Settings() {
           <Section title={texts.limits}>
             <Limits />
           </Section>
-          <Security required={data.value.two_factor_required} refresh={key} />
+          <Security required={data.value.two_factor_required} />
           <Danger name={data.value.name} />
         </Stack>
       )}
@@ -98,7 +95,7 @@ function Form({ settings, etag, refill }: FormProps) {
         }),
       ),
     done: texts.saved,
-    refresh: [sessionQuery.queryKey],
+    refresh: ['/api/session/'],
     onDone: refill,
   });
   const { form } = editing;
@@ -132,7 +129,7 @@ function Form({ settings, etag, refill }: FormProps) {
   );
 }
 
-function Security({ required, refresh }: { required: boolean; refresh: string[] }) {
+function Security({ required }: { required: boolean }) {
   const org = useOrg();
   const { account } = useSession();
   const refusal = useRefusal()('security:write');
@@ -140,7 +137,7 @@ function Security({ required, refresh }: { required: boolean; refresh: string[] 
     run: (next: boolean) =>
       take(api.PUT('/api/o/{org}/two-factor/', { params: { path: { org } }, body: { required: next } })),
     done: settings => (settings.two_factor_required ? texts.twoFactorRequiredToast : texts.twoFactorOptionalToast),
-    refresh: [refresh, sessionQuery.queryKey],
+    refresh: ['/api/o/{org}/settings/', '/api/session/'],
   });
   const ask = async (next: boolean) => {
     const confirmed = await confirm(
@@ -218,7 +215,7 @@ function Danger({ name }: { name: string }) {
             }),
           )
         }
-        refresh={[sessionQuery.queryKey]}
+        refresh={['/api/session/']}
         onDeleted={() => void navigate('/', { replace: true })}
       />
     </Section>

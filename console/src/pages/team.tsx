@@ -16,7 +16,8 @@ import { exactTime, TimeAgo } from '../components/time.tsx';
 import { useDialogParam } from '../components/use-dialog-param.ts';
 import { useList } from '../components/use-list.ts';
 import { useOrg } from '../paths.ts';
-import { sessionQuery, useOrganization, useRefusal, useSession } from '../session.tsx';
+import { type PathPrefix, pages } from '../queries.ts';
+import { useOrganization, useRefusal, useSession } from '../session.tsx';
 import { texts } from '../texts/team.ts';
 
 type Role = 'viewer' | 'editor' | 'admin' | 'owner';
@@ -82,13 +83,10 @@ function Accounts() {
   const { account: self } = useSession();
   const refusal = useRefusal()('account:write');
   const roles = useRoles();
-  const list = useList<Account>({
-    key: [org, 'accounts'],
-    fetch: (query, signal) => api.GET('/api/o/{org}/account/', { params: { path: { org }, query }, signal }),
-  });
+  const list = useList(pages('/api/o/{org}/account/', { path: { org } }));
   // Administrators of the installation have access to every organization.
   const isOutsider = !list.loading && !list.error && !list.hasMore && !list.rows.some(({ id }) => id === self.id);
-  const refresh = [[org, 'accounts'], sessionQuery.queryKey];
+  const refresh: PathPrefix[] = ['/api/o/{org}/account', '/api/session/'];
   const change = useAction({
     run: ({ of, role }: { of: Account; role: string }) =>
       take(
@@ -211,15 +209,12 @@ function Accounts() {
 
 function Invites() {
   const org = useOrg();
-  const list = useList<Invite>({
-    key: [org, 'invites'],
-    fetch: (query, signal) => api.GET('/api/o/{org}/invite/', { params: { path: { org }, query }, signal }),
-  });
+  const list = useList(pages('/api/o/{org}/invite/', { path: { org } }));
   const revoke = useAction({
     run: (invite: Invite) =>
       take(api.DELETE('/api/o/{org}/invite/{invite}/', { params: { path: { org, invite: invite.id } } })),
     done: (_, { email }) => texts.inviteRevoked(email),
-    refresh: [[org, 'invites']],
+    refresh: ['/api/o/{org}/invite'],
   });
   const ask = async (invite: Invite) => {
     const confirmed = await confirm({
@@ -276,7 +271,7 @@ function InviteForm({ close }: { close: () => void }) {
   const inviting = useApiForm({
     initialValues: { email: '', role: 'editor' as Role },
     run: body => take(api.POST('/api/o/{org}/invite/', { params: { path: { org } }, body })),
-    refresh: [[org, 'invites']],
+    refresh: ['/api/o/{org}/invite'],
   });
   const { form, action } = inviting;
   return (

@@ -33,7 +33,7 @@ function PauseBanner({ pause, onResumed }: { pause: Pause; onResumed?: () => voi
       if (released === 0) return texts.resumed(path);
       return texts.resumedSome(path, released);
     },
-    refresh: [[org]],
+    refresh: ['/api/o/{org}/'],
     onDone: onResumed,
   });
   return (

@@ -1,8 +1,8 @@
 /** Loads the active pauses with the number of waiting messages and occurrences. */
 import { useQuery } from '@tanstack/react-query';
-import { api, take } from '../api.ts';
 import { liveMs } from '../components/use-list.ts';
 import { useOrg } from '../paths.ts';
+import { read } from '../queries.ts';
 import { useCan } from '../session.tsx';
 
 /** All pauses of the organization; `enabled` skips the request on pages that none of them affects. */
@@ -10,10 +10,9 @@ export function usePauses({ enabled = true }: { enabled?: boolean } = {}) {
   const org = useOrg();
   const isAllowed = useCan()('occurrence:read');
   const { data = [] } = useQuery({
-    queryKey: [org, 'pauses'],
+    ...read('/api/o/{org}/pauses/', { path: { org } }),
     enabled: enabled && isAllowed,
     refetchInterval: liveMs,
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/pauses/', { params: { path: { org } }, signal })),
   });
   return enabled ? data : [];
 }
@@ -22,11 +21,9 @@ export function usePauses({ enabled = true }: { enabled?: boolean } = {}) {
 export function useOccurrencePauses(identifier: string, isOpen: boolean) {
   const org = useOrg();
   const { data = [] } = useQuery({
-    queryKey: [org, 'pauses', identifier],
+    ...read('/api/o/{org}/occurrence/{identifier}/pauses/', { path: { org, identifier } }),
     enabled: isOpen,
     refetchInterval: liveMs,
-    queryFn: ({ signal }) =>
-      take(api.GET('/api/o/{org}/occurrence/{identifier}/pauses/', { params: { path: { org, identifier } }, signal })),
   });
   return isOpen ? data : [];
 }

@@ -18,12 +18,7 @@ export function useReplay({ identifier, counts }: Pick<Occurrence, 'identifier' 
   const replay = useAction({
     run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/replay/', { params: { path } })),
     onDone: () => setBefore({ ...counts, failed: 0, unknown: 0, pending: 0 }),
-    refresh: [
-      [org, 'occurrence', identifier],
-      [org, 'deliveries', identifier],
-      [org, 'failures'],
-      [org, 'stats'],
-    ],
+    refresh: ['/api/o/{org}/occurrence/', '/api/o/{org}/failures/', '/api/o/{org}/stats/'],
   });
   const ask = useAction({
     run: () => take(api.GET('/api/o/{org}/occurrence/{identifier}/replay/', { params: { path } })),

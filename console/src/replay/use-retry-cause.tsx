@@ -19,11 +19,7 @@ export function useRetryCause() {
   const params = { path: { org } };
   const retry = useAction({
     run: ({ cause }: CauseTarget) => take(api.POST('/api/o/{org}/failures/retry/', { params, body: { cause } })),
-    refresh: [
-      [org, 'failures'],
-      [org, 'stats'],
-      [org, 'activity'],
-    ],
+    refresh: ['/api/o/{org}/failures/', '/api/o/{org}/stats/', '/api/o/{org}/activity/'],
     onDone: ({ retried, unchanged, remaining }) => {
       const parts = [
         texts.queued(retried),

@@ -5,6 +5,7 @@ import { type Delivery, reasons } from '../api-types.ts';
 import { showError, showSuccess, showWarning, useAction } from '../components/actions.tsx';
 import { confirm } from '../components/confirm.tsx';
 import { useOrg } from '../paths.ts';
+import { type PathPrefix, refreshAll } from '../queries.ts';
 import { texts } from '../texts/replay.ts';
 import { Forecast, sendsNothing } from './forecast.tsx';
 
@@ -21,12 +22,11 @@ export interface RetryTarget {
 export function useRetry() {
   const org = useOrg();
   const queries = useQueryClient();
-  const refresh = [
-    [org, 'failures'],
-    [org, 'stats'],
-    [org, 'deliveries'],
-    [org, 'occurrence'],
-    [org, 'activity'],
+  const refresh: PathPrefix[] = [
+    '/api/o/{org}/occurrence/',
+    '/api/o/{org}/failures/',
+    '/api/o/{org}/stats/',
+    '/api/o/{org}/activity/',
   ];
   const retry = useAction({
     run: ({ occurrence, id }: RetryTarget) =>
@@ -40,7 +40,7 @@ export function useRetry() {
       void pollDelivery(org, occurrence, id)
         .then(showOutcome)
         .catch(showError)
-        .then(() => Promise.all(refresh.map(queryKey => queries.invalidateQueries({ queryKey }))));
+        .then(() => refreshAll(queries, refresh));
     },
   });
   const ask = useAction({

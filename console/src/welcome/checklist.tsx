@@ -4,13 +4,13 @@ import { IconCheck } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate } from 'react-router';
-import { api, take } from '../api.ts';
 import { GuardedButton } from '../components/actions.tsx';
 import { useEvents } from '../components/use-events.ts';
 import { findSample } from '../events/samples.ts';
 import { NewKey } from '../pages/keys/new-key.tsx';
 import { NewPerson } from '../pages/people/new-person.tsx';
 import { to, useOrg } from '../paths.ts';
+import { read } from '../queries.ts';
 import { useCan, useSession } from '../session.tsx';
 import { texts } from '../texts/overview.ts';
 import { StartEvent } from './start-event.tsx';
@@ -147,30 +147,22 @@ function useProgress() {
   const { data: resources } = useEvents();
   const event = resources?.events[0];
   const channels = useQuery({
-    queryKey: [org, 'channels', 'any'],
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/channel/', { params, signal })),
+    ...read('/api/o/{org}/channel/', params),
     enabled: can('channel:read'),
   });
   const details = useQuery({
-    queryKey: [org, 'welcome-notifications', event?.path],
+    ...read('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/n/', {
+      path: { org, prj: event!.prj, app: event!.app, evt: event!.slug },
+    }),
     enabled: event !== undefined && can('notification:read'),
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/n/', {
-          params: { path: { org, prj: event!.prj, app: event!.app, evt: event!.slug } },
-          signal,
-        }),
-      ),
   });
   const people = useQuery({
-    queryKey: [org, 'users', 'any'],
+    ...read('/api/o/{org}/u/', first),
     enabled: can('user:read'),
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/u/', { params: first, signal })),
   });
   const keys = useQuery({
-    queryKey: [org, 'keys', 'any'],
+    ...read('/api/o/{org}/k/', params),
     enabled: can('key:read'),
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/k/', { params, signal })),
   });
   const isNotEmpty = (rows: unknown[] | undefined) => (rows?.length ?? 0) > 0;
   const project = resources?.projects[0];

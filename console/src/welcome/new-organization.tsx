@@ -5,7 +5,6 @@ import { api, take } from '../api.ts';
 import { FormModal, useApiForm } from '../components/api-form.tsx';
 import { slugFrom } from '../components/slug.ts';
 import { to } from '../paths.ts';
-import { sessionQuery } from '../session.tsx';
 import { texts } from '../texts/overview.ts';
 
 export function NewOrganization({ close }: { close: () => void }) {
@@ -14,7 +13,7 @@ export function NewOrganization({ close }: { close: () => void }) {
     initialValues: { name: '', slug: '' },
     run: ({ name, slug }) => take(api.POST('/api/o/', { body: { name, slug: slug || slugFrom(name) } })),
     done: ({ name }) => texts.createdTheOrganization(name),
-    refresh: [sessionQuery.queryKey],
+    refresh: ['/api/session/'],
     onDone: ({ slug }) => {
       close();
       void navigate(to.overview(slug));

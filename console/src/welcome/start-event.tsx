@@ -28,7 +28,7 @@ export function StartEvent({ org, parent, close }: StartEventProps) {
       return name;
     },
     done: name => texts.createdTheEvent(name),
-    refresh: [[org]],
+    refresh: ['/api/o/{org}/'],
     onDone: close,
   });
   const { form } = starting;

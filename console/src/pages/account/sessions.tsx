@@ -11,20 +11,17 @@ import { Failure } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
 import { deviceName, isPhone } from '../../device.ts';
+import { pages } from '../../queries.ts';
 import { texts } from '../../texts/account.ts';
 
 const methods = { password: texts.password, passkey: texts.passkey, oidc: texts.singleSignOn };
-const key = ['sessions'];
 
 export function Sessions() {
-  const list = useList<ListedSession>({
-    key,
-    fetch: (query, signal) => api.GET('/api/sessions/', { params: { query }, signal }),
-  });
+  const list = useList(pages('/api/sessions/', {}));
   const endOthers = useAction({
     run: () => take(api.DELETE('/api/sessions/')),
     done: ({ ended }) => texts.signedOutOfOtherSessions(ended),
-    refresh: [key],
+    refresh: ['/api/sessions/'],
   });
   const ask = async () => {
     const confirmed = await confirm({
@@ -71,7 +68,7 @@ function Row({ session }: { session: ListedSession }) {
   const end = useAction({
     run: () => take(api.DELETE('/api/sessions/{session}/', { params: { path: { session: id } } })),
     done: texts.signedOutOf(device),
-    refresh: [key],
+    refresh: ['/api/sessions/'],
   });
   return (
     <li>

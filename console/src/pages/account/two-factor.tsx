@@ -19,26 +19,24 @@ import { Failure } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { deviceName } from '../../device.ts';
 import { createPasskey, passkeyProblem } from '../../passkeys.ts';
-import { sessionQuery } from '../../session.tsx';
+import { read, refreshAll } from '../../queries.ts';
 import { texts } from '../../texts/account.ts';
 
 type Passkey = TwoFactorState['passkeys'][number];
-const queryKey = ['two-factor'];
 
 /** Refreshes after a change. Shows new recovery codes first, because refreshing the session may leave this page. */
 function useRefreshAfterChange() {
   const queries = useQueryClient();
   return async (codes: string[] | null = null) => {
-    await queries.invalidateQueries({ queryKey });
+    await refreshAll(queries, ['/api/session/two-factor/']);
     if (codes) await showRecoveryCodes(codes);
-    await queries.invalidateQueries({ queryKey: sessionQuery.queryKey });
+    await refreshAll(queries, ['/api/session/']);
   };
 }
 
 export function TwoFactor() {
   const { data, error, refetch } = useQuery({
-    queryKey,
-    queryFn: ({ signal }) => take(api.GET('/api/session/two-factor/', { signal })),
+    ...read('/api/session/two-factor/', {}),
   });
   const isOn = data && (data.totp || data.passkeys.length > 0);
   return (

@@ -8,6 +8,7 @@ import { GuardedButton, useAction } from '../../components/actions.tsx';
 import { confirm } from '../../components/confirm.tsx';
 import { count } from '../../components/counts.tsx';
 import { useOrg } from '../../paths.ts';
+import type { PathPrefix } from '../../queries.ts';
 import { Forecast, sendsNothing } from '../../replay/forecast.tsx';
 import { texts } from '../../texts/activity.ts';
 import { AddToList } from '../people/add-to-list.tsx';
@@ -22,11 +23,7 @@ export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () 
   const failed = rows.filter(({ status }) => status === 'failed' || status === 'unknown');
   const waiting = rows.filter(({ status }) => status === 'pending' || status === 'retrying');
   const people = [...new Set(rows.flatMap(({ user }) => user ?? []))];
-  const refresh = [
-    [org, 'activity'],
-    [org, 'failures'],
-    [org, 'stats'],
-  ];
+  const refresh: PathPrefix[] = ['/api/o/{org}/activity/', '/api/o/{org}/failures/', '/api/o/{org}/stats/'];
   const retry = useAction({
     run: () => take(api.POST('/api/o/{org}/activity/retry/', { params, body: { deliveries: failed.map(keyOf) } })),
     done: ({ retried }) => texts.retried(retried),
@@ -69,10 +66,7 @@ export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () 
       }
     },
     done: () => (people.length === 1 ? texts.lockedOne(people[0]) : texts.locked(people.length)),
-    refresh: [
-      [org, 'users'],
-      [org, 'activity'],
-    ],
+    refresh: ['/api/o/{org}/u/', '/api/o/{org}/activity/'],
     onDone: clear,
   });
   const askLock = async () => {

@@ -1,11 +1,11 @@
 /** One category: its settings and its events. */
 import { Grid, Text } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useParams } from 'react-router';
-import { ApiError, api, take, takeTagged } from '../../api.ts';
+import { ApiError, api, take } from '../../api.ts';
 import type { Category as CategoryData, OrganizationEvent } from '../../api-types.ts';
-import { categoriesKey, generalSlug } from '../../categories.ts';
+import { generalSlug } from '../../categories.ts';
 import { GuardedButton } from '../../components/actions.tsx';
 import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { CopyText } from '../../components/copy.tsx';
@@ -18,6 +18,7 @@ import { Page, Section } from '../../components/page.tsx';
 import { Failure, Loading } from '../../components/states.tsx';
 import { useList } from '../../components/use-list.ts';
 import { linkToEvent, to, useOrg } from '../../paths.ts';
+import { pages, readTagged } from '../../queries.ts';
 import { useCan, useRefusal } from '../../session.tsx';
 import { texts } from '../../texts/preferences.ts';
 import { KindMark } from './categories.tsx';
@@ -27,14 +28,10 @@ import { fieldsOf, validate, valuesOf } from './category-values.ts';
 export default function Category() {
   const org = useOrg();
   const { category: slug = '' } = useParams();
-  const queries = useQueryClient();
   const [filled, setFilled] = useState(0);
-  const key = [...categoriesKey(org), slug];
   const { data, error, refetch } = useQuery({
-    queryKey: key,
+    ...readTagged('/api/o/{org}/categories/{category}/', { path: { org, category: slug } }),
     retry: false,
-    queryFn: ({ signal }) =>
-      takeTagged(api.GET('/api/o/{org}/categories/{category}/', { params: { path: { org, category: slug } }, signal })),
   });
   const parents = [{ label: texts.categories, to: to.categories(org) }];
   if (error instanceof ApiError && error.status === 404 && slug === generalSlug) return <General parents={parents} />;
@@ -61,7 +58,7 @@ export default function Category() {
               key={`${slug} ${filled}`}
               category={value}
               etag={etag}
-              refill={() => queries.refetchQueries({ queryKey: key }).then(() => setFilled(count => count + 1))}
+              refill={() => refetch().then(() => setFilled(count => count + 1))}
             />
           </Section>
         </Grid.Col>
@@ -98,7 +95,7 @@ function Form({
         }),
       ),
     done: texts.saved,
-    refresh: [categoriesKey(org)],
+    refresh: ['/api/o/{org}/categories/'],
     onDone: refill,
   });
   return (
@@ -150,11 +147,8 @@ const columns: Column<OrganizationEvent>[] = [
 function Events({ slug, name }: { slug: string; name: string }) {
   const org = useOrg();
   const can = useCan();
-  const list = useList<OrganizationEvent>({
-    key: [org, 'events-of-category', slug],
+  const list = useList(pages('/api/o/{org}/event/', { path: { org }, query: { category: slug } }), {
     enabled: can('event:list'),
-    fetch: (page, signal) =>
-      api.GET('/api/o/{org}/event/', { params: { path: { org }, query: { ...page, category: slug } }, signal }),
   });
   return (
     <Section title={texts.events} padded={false}>
@@ -192,7 +186,7 @@ function Actions({ category: { slug, name } }: { category: CategoryData }) {
             }),
           )
         }
-        refresh={[categoriesKey(org)]}
+        refresh={['/api/o/{org}/categories/']}
         leaves
         onDeleted={() => void navigate(to.categories(org))}
       >

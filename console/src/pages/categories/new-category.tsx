@@ -1,7 +1,7 @@
 import { Box } from '@mantine/core';
 import { useNavigate, useSearchParams } from 'react-router';
 import { api, take } from '../../api.ts';
-import { categoriesKey, generalSlug } from '../../categories.ts';
+import { generalSlug } from '../../categories.ts';
 import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { slugFrom } from '../../components/slug.ts';
@@ -26,7 +26,7 @@ export default function NewCategory() {
       return take(api.POST('/api/o/{org}/categories/', { params: { path: { org } }, body }));
     },
     done: ({ name }) => texts.createdCategory(name),
-    refresh: [categoriesKey(org)],
+    refresh: ['/api/o/{org}/categories/'],
     onDone: created => void navigate(to.category(org, created.slug)),
   });
   return (

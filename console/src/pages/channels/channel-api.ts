@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { api, take, takeTagged } from '../../api.ts';
 import type { ChannelChanges, DomainCheck, NewChannel, TestResult } from '../../api-types.ts';
 import { useOrg } from '../../paths.ts';
+import { type PathPrefix, read, readTagged } from '../../queries.ts';
 
 export interface ChannelScope {
   org: string;
@@ -13,29 +14,23 @@ export interface ChannelScope {
 const one = '/api/o/{org}/c/{channel}/';
 const ofProject = '/api/o/{org}/p/{prj}/c/{channel}/';
 
-/** Query key of a channel, or of all channels in the organization and its projects. */
-export function channelKey({ org, prj }: ChannelScope, channel?: string) {
-  return [org, 'channels', ...(channel === undefined ? [] : [prj ?? '', channel])];
+/** What a change of a channel refreshes: channels of the organization, of its projects, and the list of all. */
+export const channelPaths: PathPrefix[] = ['/api/o/{org}/c/', '/api/o/{org}/p/{prj}/c/', '/api/o/{org}/channel/'];
+
+export function channelQuery({ org, prj }: ChannelScope, channel: string) {
+  return prj ? readTagged(ofProject, { path: { org, prj, channel } }) : readTagged(one, { path: { org, channel } });
 }
 
 /** Loads the channels of the organization and of all projects in one request. */
 export function useChannels(org: string) {
   return useQuery({
-    queryKey: channelKey({ org }),
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/channel/', { params: { path: { org } }, signal })),
+    ...read('/api/o/{org}/channel/', { path: { org } }),
     staleTime: 10_000,
   });
 }
 
-export function useChannel({ org, prj }: ChannelScope, channel: string) {
-  return useQuery({
-    queryKey: channelKey({ org, prj }, channel),
-    queryFn: ({ signal }) =>
-      prj
-        ? takeTagged(api.GET(ofProject, { params: { path: { org, prj, channel } }, signal }))
-        : takeTagged(api.GET(one, { params: { path: { org, channel } }, signal })),
-    staleTime: 10_000,
-  });
+export function useChannel(scope: ChannelScope, channel: string) {
+  return useQuery({ ...channelQuery(scope, channel), staleTime: 10_000 });
 }
 
 export function createChannel({ org, prj }: ChannelScope, body: NewChannel) {
@@ -88,8 +83,7 @@ export function checkDomains({ org, prj }: ChannelScope, channel: string): Promi
 export function useProviderKinds() {
   const org = useOrg();
   return useQuery({
-    queryKey: [org, 'providers'],
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/provider/', { params: { path: { org } }, signal })),
+    ...read('/api/o/{org}/provider/', { path: { org } }),
     staleTime: Number.POSITIVE_INFINITY,
   });
 }

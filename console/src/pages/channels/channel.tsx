@@ -19,12 +19,14 @@ import { TimeAgo } from '../../components/time.tsx';
 import { to, useOrg } from '../../paths.ts';
 import { PauseBanners } from '../../pauses/pause-banner.tsx';
 import { usePauses } from '../../pauses/use-pauses.ts';
+import type { PathPrefix } from '../../queries.ts';
 import { useRefusal } from '../../session.tsx';
 import { texts } from '../../texts/channels.ts';
 import {
   type ChannelScope,
   changeChannel,
-  channelKey,
+  channelPaths,
+  channelQuery,
   deleteChannel,
   setChannelPaused,
   useChannel,
@@ -51,7 +53,7 @@ export default function ChannelPage() {
   const queries = useQueryClient();
   // ETag of the values in the form; it does not change while the user types, even if the page refreshes.
   const [filled, setFilled] = useState({ count: 0, etag: undefined as string | null | undefined });
-  const current = () => queries.getQueryData<{ etag: string | null }>(channelKey(scope, slug))?.etag;
+  const current = () => queries.getQueryData<{ etag: string | null }>(channelQuery(scope, slug).queryKey)?.etag;
   const refill = () => setFilled(({ count }) => ({ count: count + 1, etag: current() }));
   const updateEtag = () => setFilled(({ count }) => ({ count, etag: current() }));
   const parents = [{ label: texts.channels, to: to.channels(org, prj) }];
@@ -129,7 +131,7 @@ function Form({ scope, channel, etag, refill }: FormProps) {
     initialValues: draftOfChannel(channel),
     run: draft => changeChannel(scope, channel.slug, toChannelFields(channel.type, draft), etag),
     done: texts.savedToast,
-    refresh: [channelKey(scope)],
+    refresh: channelPaths,
     onDone: refill,
   });
   if (!kinds.data) return kinds.error ? <Failure error={kinds.error} /> : <Loading />;
@@ -139,7 +141,7 @@ function Form({ scope, channel, etag, refill }: FormProps) {
       isLong
       submit={texts.save}
       permission="channel:write"
-      reload={() => void queries.refetchQueries({ queryKey: channelKey(scope, channel.slug) }).then(refill)}
+      reload={() => void queries.refetchQueries(channelQuery(scope, channel.slug)).then(refill)}
     >
       <Fieldset variant="unstyled" disabled={refusal !== undefined}>
         <ChannelFields
@@ -166,7 +168,7 @@ function Actions({ scope, channel, onChanged }: ActionsProps) {
   const [deleting, setDeleting] = useState(false);
   const testing = params.has('test');
   const setTesting = (open: boolean) => setParams(open ? { test: '' } : {}, { replace: true });
-  const refresh = [channelKey(scope), [scope.org, 'pauses']];
+  const refresh: PathPrefix[] = [...channelPaths, '/api/o/{org}/pauses/'];
   const pause = useAction({
     run: (paused: boolean) => setChannelPaused(scope, channel.slug, paused),
     done: (_, paused) => (paused ? texts.pausedToast : texts.resumedToast),
@@ -222,7 +224,7 @@ function Actions({ scope, channel, onChanged }: ActionsProps) {
         onClose={() => setDeleting(false)}
         what={texts.theChannel(channel.slug)}
         run={({ dryRun }) => deleteChannel(scope, channel.slug, dryRun)}
-        refresh={[channelKey(scope)]}
+        refresh={channelPaths}
         onDeleted={() => void navigate(to.channels(scope.org, scope.prj))}
       >
         {texts.deletionHint}

@@ -194,7 +194,7 @@ function Form({ kinds, type, use, isWelcome }: FormProps) {
       );
     },
     done: ({ name }) => texts.createdTheChannel(name),
-    refresh: [[org]],
+    refresh: ['/api/o/{org}/'],
     onDone: created => {
       const prj = creating.form.values.project || undefined;
       void navigate(isWelcome ? to.overview(org) : `${to.channel(org, created.slug, prj)}?test`);

@@ -9,7 +9,7 @@ import { Facts } from '../../components/facts.tsx';
 import { milliseconds } from '../../components/time.tsx';
 import { useSession } from '../../session.tsx';
 import { texts } from '../../texts/channels.ts';
-import { type ChannelScope, channelKey, testChannel } from './channel-api.ts';
+import { type ChannelScope, channelPaths, testChannel } from './channel-api.ts';
 
 interface TestDrawerProps {
   scope: ChannelScope;
@@ -48,7 +48,7 @@ function Form({ scope, channel }: TestDrawerProps) {
         ...(body && { body }),
         ...(channel.providers.length > 1 && { provider: Number(provider) }),
       }),
-    refresh: [channelKey(scope)],
+    refresh: channelPaths,
   });
   const { form, action } = testing;
   return (

@@ -31,7 +31,7 @@ export function EditKey({ of: before, close }: ChangeProps) {
         }),
       ),
     done: texts.saved,
-    refresh: [[org, 'keys']],
+    refresh: ['/api/o/{org}/k/'],
     onDone: close,
   });
   return (
@@ -55,7 +55,7 @@ export function RotateKey({ of: before, close }: ChangeProps) {
   const rotating = useApiForm({
     initialValues: { overlap: '24h' },
     run: body => take(api.POST('/api/o/{org}/k/{key}/rotate/', { params: { path: { org, key: before.id } }, body })),
-    refresh: [[org, 'keys']],
+    refresh: ['/api/o/{org}/k/'],
   });
   const rotated = rotating.action.data;
   const { permissions, project, application } = before;

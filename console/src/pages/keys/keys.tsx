@@ -15,6 +15,7 @@ import { exactTime, TimeAgo } from '../../components/time.tsx';
 import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useOrg } from '../../paths.ts';
 import { permissionName } from '../../permissions.ts';
+import { read } from '../../queries.ts';
 import { texts } from '../../texts/keys.ts';
 import { EditKey, RotateKey } from './change-key.tsx';
 import { NewKey } from './new-key.tsx';
@@ -28,8 +29,7 @@ export default function Keys() {
   const [creating, setCreating] = useDialogParam();
   const close = () => setOpen(undefined);
   const { data, isPending, error, refetch } = useQuery({
-    queryKey: [org, 'keys'],
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/k/', { params: { path: { org } }, signal })),
+    ...read('/api/o/{org}/k/', { path: { org } }),
   });
   // Active keys come first.
   const rows = [...(data ?? [])].sort((a, b) => Number(hasEnded(a)) - Number(hasEnded(b)));
@@ -138,12 +138,12 @@ function KeyMenu({ of: key, setOpen }: { of: Key; setOpen: (open: Open) => void 
   const revoke = useAction({
     run: () => take(api.POST('/api/o/{org}/k/revoke/', { params: { path: { org } }, body: { key: key.id } })),
     done: texts.revokedToast(key.name),
-    refresh: [[org, 'keys']],
+    refresh: ['/api/o/{org}/k/'],
   });
   const remove = useAction({
     run: () => take(api.DELETE('/api/o/{org}/k/{key}/', { params: { path: { org, key: key.id } } })),
     done: texts.deletedToast(key.name),
-    refresh: [[org, 'keys']],
+    refresh: ['/api/o/{org}/k/'],
   });
   const askRevoke = async () => {
     const confirmed = await confirm({

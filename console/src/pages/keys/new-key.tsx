@@ -4,6 +4,7 @@ import { api, take } from '../../api.ts';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { useProjects } from '../../components/switchers.tsx';
 import { useOrg, useProject } from '../../paths.ts';
+import { read } from '../../queries.ts';
 import { useOrganization } from '../../session.tsx';
 import { texts } from '../../texts/keys.ts';
 import { KeyFields, rulesToSend } from './key-fields.tsx';
@@ -39,15 +40,13 @@ export function NewKey({ close, name = '' }: { close: () => void; name?: string 
           },
         }),
       ),
-    refresh: [[org, 'keys']],
+    refresh: ['/api/o/{org}/k/'],
   });
   const { form, action } = creating;
   const { permissions, project, application } = form.values;
   const applications = useQuery({
-    queryKey: [org, 'applications', project],
+    ...read('/api/o/{org}/p/{prj}/a/', { path: { org, prj: project } }),
     enabled: project !== '',
-    queryFn: ({ signal }) =>
-      take(api.GET('/api/o/{org}/p/{prj}/a/', { params: { path: { org, prj: project } }, signal })),
   });
   const wrong = Object.entries(form.errors).find(([field]) => field.startsWith('permissions'))?.[1];
   return (

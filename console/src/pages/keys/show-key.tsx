@@ -2,13 +2,13 @@
 import { Alert, Button, Stack, Text } from '@mantine/core';
 import { IconKey } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import { api, take } from '../../api.ts';
 import { CopyBlock } from '../../components/copy.tsx';
 import { FormButtons } from '../../components/form.tsx';
 import { useEvents } from '../../components/use-events.ts';
 import { type EventPath, useSample } from '../../events/sample.ts';
 import { findSample } from '../../events/samples.ts';
 import { useOrg } from '../../paths.ts';
+import { read } from '../../queries.ts';
 import { useCan, useSession } from '../../session.tsx';
 import { shellQuoted } from '../../snippets/snippets.ts';
 import { TriggerSnippets, triggerUrl } from '../../snippets/trigger-snippets.tsx';
@@ -56,14 +56,13 @@ export function ShowKey({ secret, permissions, project, application, children, o
 
 /** A trigger that works as it is pasted: with the event's own context, and with a recipient where the trigger names them. */
 function TriggerExample({ path, apiKey }: { path: EventPath; apiKey: string }) {
-  const { org, prj, app, evt } = path;
+  const { evt } = path;
   const can = useCan();
   const { account } = useSession();
   const sample = useSample(path);
   const notifications = useQuery({
-    queryKey: [org, 'notifications', prj, app, evt],
+    ...read('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/n/', { path }),
     enabled: can('notification:read'),
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/n/', { params: { path }, signal })),
   });
   // Without the right to read them, a recipient that no notification asks for does no harm.
   const takesRecipients = notifications.data?.some(one => one.recipients.trigger) ?? true;

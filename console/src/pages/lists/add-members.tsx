@@ -6,7 +6,6 @@ import { count } from '../../components/counts.tsx';
 import { useOrg } from '../../paths.ts';
 import { countOf } from '../../texts/count-of.ts';
 import { texts } from '../../texts/lists.ts';
-import { listKey } from './list-key.ts';
 
 /** Extracts the addresses from a text such as `Jane <jane@acme.test>, joe@acme.test; …`. */
 export function readAddresses(text: string): string[] {
@@ -23,7 +22,7 @@ export function AddMembers({ prj, pk, name, close }: { prj: string; pk: number; 
         api.POST('/api/o/{org}/p/{prj}/d/{pk}/add/', { params: { path: { org, prj, pk } }, body: readAddresses(text) }),
       ),
     done: ({ added, existing, created_users }) => texts.addedMembers(added, created_users, existing),
-    refresh: [listKey(org, prj, pk), [org, 'users']],
+    refresh: ['/api/o/{org}/p/{prj}/d/', '/api/o/{org}/u/'],
     onDone: close,
   });
   const { form, action } = adding;

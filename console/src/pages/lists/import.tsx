@@ -22,12 +22,12 @@ import { count } from '../../components/counts.tsx';
 import { FormFailure } from '../../components/form.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { to, useOrg } from '../../paths.ts';
+import { refreshAll } from '../../queries.ts';
 import { texts } from '../../texts/lists.ts';
 import { FileDrop } from './file-drop.tsx';
 import { choicesFor, guessAll, looksLikeData, notImported, type Target } from './import-fields.ts';
 import { download, errorFile, type Progress, preview, runImport } from './import-run.ts';
 import { useDistributionList } from './list.tsx';
-import { listKey, listsKey } from './list-key.ts';
 
 interface ChosenFile {
   file: File;
@@ -141,9 +141,7 @@ function Steps({ chosen: { file, rows, delimiter }, path, chooseAnother }: Steps
     } finally {
       setRunning(undefined);
       if (kind === 'import') {
-        const { org, prj, pk } = path;
-        const touched = [listKey(org, prj, pk), listsKey(org, prj), [org, 'users'], [org, 'user']];
-        for (const queryKey of touched) void queries.invalidateQueries({ queryKey });
+        void refreshAll(queries, ['/api/o/{org}/p/{prj}/d/', '/api/o/{org}/u/']);
       }
     }
   };

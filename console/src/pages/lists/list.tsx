@@ -3,7 +3,7 @@ import { IconDownload, IconPencil, IconUpload, IconUserPlus } from '@tabler/icon
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useParams } from 'react-router';
-import { api, take, takeTagged } from '../../api.ts';
+import { api, take } from '../../api.ts';
 import { GuardedButton } from '../../components/actions.tsx';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { count } from '../../components/counts.tsx';
@@ -13,9 +13,9 @@ import { MoreMenu } from '../../components/more-menu.tsx';
 import { Page } from '../../components/page.tsx';
 import { Failure, Loading } from '../../components/states.tsx';
 import { to, useOrg } from '../../paths.ts';
+import { readTagged } from '../../queries.ts';
 import { texts } from '../../texts/lists.ts';
 import { AddMembers } from './add-members.tsx';
-import { listKey, listsKey } from './list-key.ts';
 import { useCount } from './lists.tsx';
 import { Members } from './members.tsx';
 
@@ -24,9 +24,7 @@ const icon = { size: 15, stroke: 1.6 };
 export function useDistributionList(prj: string, pk: number) {
   const org = useOrg();
   return useQuery({
-    queryKey: [...listKey(org, prj, pk), 'itself'],
-    queryFn: ({ signal }) =>
-      takeTagged(api.GET('/api/o/{org}/p/{prj}/d/{pk}/', { params: { path: { org, prj, pk } }, signal })),
+    ...readTagged('/api/o/{org}/p/{prj}/d/{pk}/', { path: { org, prj, pk } }),
   });
 }
 
@@ -117,7 +115,7 @@ function Actions({ prj, pk, name, etag }: ActionsProps) {
             }),
           )
         }
-        refresh={[listsKey(org, prj)]}
+        refresh={['/api/o/{org}/p/{prj}/d/']}
         onDeleted={() => void navigate(to.lists(org, prj))}
       >
         {texts.deletionHint}
@@ -140,7 +138,7 @@ function Rename({ prj, pk, name, etag, close }: ActionsProps & { close: () => vo
         }),
       ),
     done: (_, values) => texts.renamedTo(values.name),
-    refresh: [listsKey(org, prj), listKey(org, prj, pk)],
+    refresh: ['/api/o/{org}/p/{prj}/d/'],
     onDone: close,
   });
   return (

@@ -15,8 +15,8 @@ import { useProjects } from '../../components/switchers.tsx';
 import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg, useProject } from '../../paths.ts';
+import { pages, read } from '../../queries.ts';
 import { texts } from '../../texts/lists.ts';
-import { listKey, listsKey } from './list-key.ts';
 
 export default function Lists() {
   const [project] = useProject();
@@ -45,10 +45,7 @@ export default function Lists() {
 function ProjectLists({ prj, name }: { prj: string; name: string }) {
   const org = useOrg();
   const [creating, setCreating] = useState(false);
-  const list = useList<DistributionList>({
-    key: listsKey(org, prj),
-    fetch: (query, signal) => api.GET('/api/o/{org}/p/{prj}/d/', { params: { path: { org, prj }, query }, signal }),
-  });
+  const list = useList(pages('/api/o/{org}/p/{prj}/d/', { path: { org, prj } }));
   const columns: Column<DistributionList>[] = [
     {
       head: texts.name,
@@ -95,9 +92,7 @@ function ProjectLists({ prj, name }: { prj: string; name: string }) {
 export function useCount(prj: string, pk: number) {
   const org = useOrg();
   return useQuery({
-    queryKey: [...listKey(org, prj, pk), 'count'],
-    queryFn: ({ signal }) =>
-      take(api.GET('/api/o/{org}/p/{prj}/d/{pk}/count/', { params: { path: { org, prj, pk } }, signal })),
+    ...read('/api/o/{org}/p/{prj}/d/{pk}/count/', { path: { org, prj, pk } }),
     staleTime: 10_000,
   });
 }
@@ -119,7 +114,7 @@ function NewList({ projects, close }: { projects: { slug: string; name: string }
       return { prj, created: await take(api.POST('/api/o/{org}/p/{prj}/d/', { params: { path }, body: { name } })) };
     },
     done: ({ created }) => texts.createdTheList(created.name),
-    refresh: projects.map(({ slug }) => listsKey(org, slug)),
+    refresh: ['/api/o/{org}/p/{prj}/d/'],
     onDone: ({ prj, created }) => void navigate(to.list(org, prj, created.id)),
   });
   const title = projects.length === 1 ? texts.newListIn(first!.name) : texts.newList;

@@ -13,22 +13,14 @@ import { Empty } from '../../components/states.tsx';
 import { useFilters } from '../../components/use-filters.ts';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
+import { pages } from '../../queries.ts';
 import { texts } from '../../texts/lists.ts';
-import { listKey } from './list-key.ts';
 
 export function Members({ prj, pk }: { prj: string; pk: number }) {
   const org = useOrg();
   const [{ search = '' }, setFilters] = useFilters(['search']);
   const path = { org, prj, pk };
-  const key = listKey(org, prj, pk);
-  const list = useList<NamedMember>({
-    key: [...key, 'members', search],
-    fetch: (page, signal) =>
-      api.GET('/api/o/{org}/p/{prj}/d/{pk}/members/', {
-        params: { path, query: { ...page, ...(search && { search }) } },
-        signal,
-      }),
-  });
+  const list = useList(pages('/api/o/{org}/p/{prj}/d/{pk}/members/', { path, query: { ...(search && { search }) } }));
   const activate = useAction({
     run: ({ member, active }: { member: NamedMember; active: boolean }) =>
       take(
@@ -39,13 +31,13 @@ export function Members({ prj, pk }: { prj: string; pk: number }) {
       ),
     done: (_, { member, active }) =>
       active ? texts.activatedToast(member.address) : texts.deactivatedToast(member.address),
-    refresh: [key],
+    refresh: ['/api/o/{org}/p/{prj}/d/'],
   });
   const remove = useAction({
     run: (member: NamedMember) =>
       take(api.DELETE('/api/o/{org}/p/{prj}/d/{pk}/m/{member}/', { params: { path: { ...path, member: member.id } } })),
     done: (_, { address }) => texts.removedToast(address),
-    refresh: [key],
+    refresh: ['/api/o/{org}/p/{prj}/d/'],
   });
   const askRemove = async (member: NamedMember) => {
     const confirmed = await confirm({

@@ -2,21 +2,17 @@
 import { Anchor, Group, Stack, Text } from '@mantine/core';
 import { IconPaperclip } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import { api, take } from '../../api.ts';
 import type { Occurrence } from '../../api-types.ts';
 import { Section } from '../../components/page.tsx';
 import { useOrg } from '../../paths.ts';
+import { read } from '../../queries.ts';
 import { texts } from '../../texts/occurrences.ts';
 
 export function Attachments({ occurrence: { identifier, status } }: { occurrence: Occurrence }) {
   const org = useOrg();
   const { data = [] } = useQuery({
     // Files with a URL are fetched while the messages are sent.
-    queryKey: [org, 'occurrence', identifier, 'attachments', status],
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/occurrence/{identifier}/attachments/', { params: { path: { org, identifier } }, signal }),
-      ),
+    ...read('/api/o/{org}/occurrence/{identifier}/attachments/', { path: { org, identifier } }, status),
   });
   if (data.length === 0) return null;
   return (

@@ -2,7 +2,6 @@
 import { Box, Group, Select, Text } from '@mantine/core';
 import { IconMailForward } from '@tabler/icons-react';
 import { useSearchParams } from 'react-router';
-import { api } from '../../api.ts';
 import type { Delivery, Occurrence } from '../../api-types.ts';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Section } from '../../components/page.tsx';
@@ -17,6 +16,7 @@ import { useEvents } from '../../components/use-events.ts';
 import { useFilters } from '../../components/use-filters.ts';
 import { useList } from '../../components/use-list.ts';
 import { useOrg } from '../../paths.ts';
+import { pages } from '../../queries.ts';
 import { texts } from '../../texts/occurrences.ts';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { Suppressed } from './suppressed.tsx';
@@ -67,24 +67,18 @@ export function Deliveries({ identifier, live, suppressed, outcome }: Deliveries
   // Without a filter, deliveries that need attention come first and suppressed ones are collapsed below.
   const filtered = Object.keys(filters).length > 0;
   const isFolded = !filtered && suppressed > 0;
-  const list = useList<Delivery>({
-    key: [org, 'deliveries', identifier, filters],
-    live,
-    fetch: (page, signal) =>
-      api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/', {
-        params: {
-          path: { org, identifier },
-          query: {
-            ...page,
-            ...(!filtered && { order: 'attention' as const }),
-            ...(filters.status && { status: filters.status as Delivery['status'] }),
-            ...(filters.user && { user: filters.user }),
-            ...(filters.channel && { channel: filters.channel }),
-          },
-        },
-        signal,
-      }),
-  });
+  const list = useList(
+    pages('/api/o/{org}/occurrence/{identifier}/deliveries/', {
+      path: { org, identifier },
+      query: {
+        ...(!filtered && { order: 'attention' as const }),
+        ...(filters.status && { status: filters.status as Delivery['status'] }),
+        ...(filters.user && { user: filters.user }),
+        ...(filters.channel && { channel: filters.channel }),
+      },
+    }),
+    { live },
+  );
   const rowTo = ({ id }: Delivery) => {
     const params = new URLSearchParams(search);
     params.set('delivery', String(id));

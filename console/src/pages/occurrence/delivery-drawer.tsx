@@ -4,7 +4,7 @@ import { IconRefresh } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
-import { ApiError, api, take } from '../../api.ts';
+import { ApiError } from '../../api.ts';
 import type { Delivery } from '../../api-types.ts';
 import { GuardedButton } from '../../components/actions.tsx';
 import { CopyText } from '../../components/copy.tsx';
@@ -16,6 +16,7 @@ import { deliveryStates } from '../../components/statuses.ts';
 import { clockTime, exactTime, milliseconds, TimeAgo } from '../../components/time.tsx';
 import { useFilters } from '../../components/use-filters.ts';
 import { to, useOrg } from '../../paths.ts';
+import { read } from '../../queries.ts';
 import { useRetry } from '../../replay/use-retry.tsx';
 import { texts } from '../../texts/occurrences.ts';
 import { Feedback } from './feedback.tsx';
@@ -28,15 +29,8 @@ export function DeliveryDrawer({ identifier, rows }: { identifier: string; rows:
   const shown = rows.find(row => row.id === id);
   // The delivery may not be among the loaded rows.
   const found = useQuery({
-    queryKey: [org, 'deliveries', identifier, 'one', id],
+    ...read('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/', { path: { org, identifier, delivery: id } }),
     enabled: id > 0 && !shown,
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/', {
-          params: { path: { org, identifier, delivery: id } },
-          signal,
-        }),
-      ),
   });
   const row = shown ?? found.data;
   return (
@@ -64,19 +58,14 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
   const path = { org, identifier, delivery: delivery.id };
   const { status, user } = delivery;
   const attempts = useQuery({
-    queryKey: [org, 'deliveries', identifier, delivery.id, 'attempts', status, delivery.attempts],
+    ...read('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/attempts/', { path }, [
+      status,
+      delivery.attempts,
+    ]),
     enabled: delivery.attempts > 0,
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/attempts/', { params: { path }, signal }),
-      ),
   });
   const message = useQuery({
-    queryKey: [org, 'message', identifier, delivery.id],
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/message/', { params: { path }, signal }),
-      ),
+    ...read('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/message/', { path }),
     staleTime: 60_000,
   });
   const retry = useRetry();

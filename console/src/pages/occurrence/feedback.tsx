@@ -1,7 +1,7 @@
 /** What services and mail servers reported about a message after it was sent. */
 import { useQuery } from '@tanstack/react-query';
-import { api, take } from '../../api.ts';
 import { plainState, type State } from '../../components/statuses.ts';
+import { read } from '../../queries.ts';
 import { texts } from '../../texts/occurrences.ts';
 import { RecordTable } from './record-table.tsx';
 
@@ -26,12 +26,8 @@ interface FeedbackProps {
 
 export function Feedback({ status, enabled, ...path }: FeedbackProps) {
   const feedback = useQuery({
-    queryKey: [path.org, 'deliveries', path.identifier, path.delivery, 'feedback', status],
+    ...read('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/feedback/', { path }, status),
     enabled,
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/feedback/', { params: { path }, signal }),
-      ),
   });
   if (!feedback.data?.length) return null;
   return (

@@ -2,23 +2,25 @@
 import { Box, Group, Stack, Text } from '@mantine/core';
 import { IconCheck, IconMinus } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import { api, take } from '../../api.ts';
 import type { Occurrence, OccurrenceStep } from '../../api-types.ts';
 import { Section } from '../../components/page.tsx';
 import { reasonText } from '../../components/statuses.ts';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
 import { liveMs } from '../../components/use-list.ts';
 import { useOrg } from '../../paths.ts';
+import { read } from '../../queries.ts';
 import { texts } from '../../texts/occurrences.ts';
 
 export function Steps({ occurrence }: { occurrence: Occurrence }) {
   const org = useOrg();
   const { identifier, status, acknowledged_at, resolved_at } = occurrence;
   const { data = [] } = useQuery({
-    queryKey: [org, 'occurrence', identifier, 'steps', status, acknowledged_at, resolved_at],
+    ...read('/api/o/{org}/occurrence/{identifier}/steps/', { path: { org, identifier } }, [
+      status,
+      acknowledged_at,
+      resolved_at,
+    ]),
     refetchInterval: status === 'completed' ? false : liveMs,
-    queryFn: ({ signal }) =>
-      take(api.GET('/api/o/{org}/occurrence/{identifier}/steps/', { params: { path: { org, identifier } }, signal })),
   });
   if (data.length === 0) return null;
   const notifications = [...Map.groupBy(data, step => step.notification)];

@@ -3,7 +3,6 @@ import { Box, Collapse, Group, Text, UnstyledButton } from '@mantine/core';
 import { IconChevronRight } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, take } from '../../api.ts';
 import type { Delivery } from '../../api-types.ts';
 import { count } from '../../components/counts.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
@@ -11,6 +10,7 @@ import { StateBadge } from '../../components/status.tsx';
 import { deliveryStates, reasonText } from '../../components/statuses.ts';
 import { liveMs, useList } from '../../components/use-list.ts';
 import { useOrg } from '../../paths.ts';
+import { pages, read } from '../../queries.ts';
 import { texts } from '../../texts/occurrences.ts';
 
 interface SuppressedProps {
@@ -23,12 +23,8 @@ interface SuppressedProps {
 export function Suppressed({ identifier, live, columns, rowTo }: SuppressedProps) {
   const org = useOrg();
   const { data = [] } = useQuery({
-    queryKey: [org, 'deliveries', identifier, 'suppressed'],
+    ...read('/api/o/{org}/occurrence/{identifier}/suppressed/', { path: { org, identifier } }),
     refetchInterval: live && liveMs,
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/occurrence/{identifier}/suppressed/', { params: { path: { org, identifier } }, signal }),
-      ),
   });
   return data.map(({ reason, count: n, capped }) => (
     <Reason
@@ -43,15 +39,13 @@ export function Suppressed({ identifier, live, columns, rowTo }: SuppressedProps
 function Reason({ identifier, reason, number, columns, rowTo }: SuppressedProps & { reason: string; number: string }) {
   const org = useOrg();
   const [isOpen, setOpen] = useState(false);
-  const list = useList<Delivery>({
-    key: [org, 'deliveries', identifier, 'suppressed', reason],
-    enabled: isOpen,
-    fetch: (page, signal) =>
-      api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/', {
-        params: { path: { org, identifier }, query: { ...page, status: 'suppressed', reason } },
-        signal,
-      }),
-  });
+  const list = useList(
+    pages('/api/o/{org}/occurrence/{identifier}/deliveries/', {
+      path: { org, identifier },
+      query: { status: 'suppressed', reason },
+    }),
+    { enabled: isOpen },
+  );
   return (
     <Box style={{ borderTop: '1px solid var(--line)' }}>
       <UnstyledButton px="md" py={9} w="100%" onClick={() => setOpen(!isOpen)} aria-expanded={isOpen}>

@@ -3,11 +3,11 @@ import { Box, Text } from '@mantine/core';
 import { IconCheck, IconExclamationMark, IconX } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { api, take } from '../../api.ts';
 import type { Occurrence } from '../../api-types.ts';
 import { clockAndDay, clockTime, exactTime, milliseconds } from '../../components/time.tsx';
 import { liveMs } from '../../components/use-list.ts';
 import { useOrg } from '../../paths.ts';
+import { read } from '../../queries.ts';
 import { texts } from '../../texts/occurrences.ts';
 import { type StageState, stagesOf } from './timeline-steps.ts';
 
@@ -51,16 +51,13 @@ function stamp(at: string, start: number): string {
 function useFirstDeliveries(identifier: string, status: Occurrence['status'] | undefined) {
   const org = useOrg();
   const { data = [] } = useQuery({
-    queryKey: [org, 'deliveries', identifier, 'times', status],
+    ...read(
+      '/api/o/{org}/occurrence/{identifier}/deliveries/',
+      { path: { org, identifier }, query: { limit: 200 } },
+      status,
+    ),
     enabled: status !== undefined,
     refetchInterval: status !== 'completed' && liveMs,
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/', {
-          params: { path: { org, identifier }, query: { limit: 200 } },
-          signal,
-        }),
-      ),
   });
   return data;
 }

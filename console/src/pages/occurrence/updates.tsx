@@ -1,8 +1,8 @@
 /** How a message was changed after it was sent, because its occurrence was acknowledged, resolved or cancelled. */
 import { useQuery } from '@tanstack/react-query';
-import { api, take } from '../../api.ts';
 import type { State } from '../../components/statuses.ts';
 import { liveMs } from '../../components/use-list.ts';
+import { read } from '../../queries.ts';
 import { texts } from '../../texts/occurrences.ts';
 import { RecordTable } from './record-table.tsx';
 
@@ -24,12 +24,8 @@ interface UpdatesProps {
 
 export function Updates({ enabled, ...path }: UpdatesProps) {
   const updates = useQuery({
-    queryKey: [path.org, 'deliveries', path.identifier, path.delivery, 'updates'],
+    ...read('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/updates/', { path }),
     enabled,
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/updates/', { params: { path }, signal }),
-      ),
     refetchInterval: ({ state }) =>
       ['waiting', 'retrying'].includes(state.data?.at(-1)?.outcome ?? '') ? liveMs : false,
   });

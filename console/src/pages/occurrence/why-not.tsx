@@ -2,7 +2,6 @@
 import { Button, Group, Loader, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useQuery } from '@tanstack/react-query';
-import { api, take } from '../../api.ts';
 import type { Delivery } from '../../api-types.ts';
 import { Section } from '../../components/page.tsx';
 import { waitsUntil } from '../../components/reason.tsx';
@@ -12,6 +11,7 @@ import { plainState } from '../../components/statuses.ts';
 import { clockAndDay } from '../../components/time.tsx';
 import { useFilters } from '../../components/use-filters.ts';
 import { useOrg } from '../../paths.ts';
+import { read } from '../../queries.ts';
 import { texts as commonTexts } from '../../texts/common.ts';
 import { texts } from '../../texts/occurrences.ts';
 
@@ -20,15 +20,8 @@ export function WhyNot({ identifier }: { identifier: string }) {
   const [{ why: user = '' }, setFilters] = useFilters(['why']);
   const form = useForm({ initialValues: { user } });
   const answer = useQuery({
-    queryKey: [org, 'why', identifier, user],
+    ...read('/api/o/{org}/occurrence/{identifier}/why/', { path: { org, identifier }, query: { user } }),
     enabled: user !== '',
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/occurrence/{identifier}/why/', {
-          params: { path: { org, identifier }, query: { user } },
-          signal,
-        }),
-      ),
   });
   const ask = form.onSubmit(values => {
     const username = values.user.trim();

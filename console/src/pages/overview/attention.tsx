@@ -3,7 +3,6 @@ import { Anchor, Stack, Text } from '@mantine/core';
 import { IconCircleCheck, IconRefresh } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
-import { api, take } from '../../api.ts';
 import type { FailureCauses } from '../../api-types.ts';
 import { GuardedButton } from '../../components/actions.tsx';
 import { Breakable } from '../../components/breakable.tsx';
@@ -16,6 +15,7 @@ import { DeliveryBadge } from '../../components/status.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { liveMs } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
+import { read } from '../../queries.ts';
 import { useRetryCause } from '../../replay/use-retry-cause.tsx';
 import { texts } from '../../texts/overview.ts';
 
@@ -58,9 +58,8 @@ const columns: Column<Cause>[] = [
 export function Failures() {
   const org = useOrg();
   const { data, error, isPending, refetch } = useQuery({
-    queryKey: [org, 'failures', 'causes'],
+    ...read('/api/o/{org}/failures/causes/', { path: { org } }),
     refetchInterval: liveMs,
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/failures/causes/', { params: { path: { org } }, signal })),
   });
   return (
     <Section title={texts.needsAttention} padded={false}>

@@ -3,7 +3,6 @@ import { Anchor, Group, Stack, Text } from '@mantine/core';
 import { IconHandStop } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
-import { api, take } from '../../api.ts';
 import type { OccurrenceSummary } from '../../api-types.ts';
 import { GuardedButton } from '../../components/actions.tsx';
 import { Section } from '../../components/page.tsx';
@@ -12,6 +11,7 @@ import { TimeAgo } from '../../components/time.tsx';
 import { liveMs } from '../../components/use-list.ts';
 import { useResponses } from '../../components/use-responses.ts';
 import { to, useOrg } from '../../paths.ts';
+import { read } from '../../queries.ts';
 import { texts } from '../../texts/overview.ts';
 import { texts as responses } from '../../texts/responses.ts';
 
@@ -20,15 +20,8 @@ const maxShown = 10;
 export function Unacknowledged() {
   const org = useOrg();
   const { data = [] } = useQuery({
-    queryKey: [org, 'unacknowledged'],
+    ...read('/api/o/{org}/occurrence/', { path: { org }, query: { unacknowledged: true, limit: maxShown } }),
     refetchInterval: liveMs,
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/occurrence/', {
-          params: { path: { org }, query: { unacknowledged: true, limit: maxShown } },
-          signal,
-        }),
-      ),
   });
   if (data.length === 0) return null;
   return (

@@ -5,23 +5,22 @@ import { api, take } from '../../api.ts';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { useProjects } from '../../components/switchers.tsx';
 import { useOrg } from '../../paths.ts';
+import { combine } from '../../queries.ts';
 import { texts } from '../../texts/people.ts';
-import { listKey } from '../lists/list-key.ts';
-import { personKey } from './person-key.ts';
 
 export function AddToList({ usernames, close }: { usernames: string[]; close: () => void }) {
   const org = useOrg();
   const who = usernames.length === 1 ? usernames[0]! : texts.peopleCount(usernames.length);
   const { data: projects = [] } = useProjects();
   const lists = useQuery({
-    queryKey: [org, 'lists', 'all', projects.map(({ slug }) => slug)],
-    queryFn: async ({ signal }) =>
+    ...combine('options of lists', '/api/o/{org}/p/{prj}/d/', { org, projects }, signal =>
       Promise.all(
         projects.map(async ({ slug: prj, name }) => {
           const rows = await take(api.GET('/api/o/{org}/p/{prj}/d/', { params: { path: { org, prj } }, signal }));
           return { group: name, items: rows.map(list => ({ value: `${prj}/${list.id}`, label: list.name })) };
         }),
       ),
+    ),
   });
   const adding = useApiForm({
     initialValues: { list: '' },
@@ -35,7 +34,7 @@ export function AddToList({ usernames, close }: { usernames: string[]; close: ()
       if (usernames.length > 1) return texts.addedPeople(added, existing);
       return added > 0 ? texts.addedToTheList(who) : texts.wasAlreadyOnTheList(who);
     },
-    refresh: [...usernames.map(username => personKey(org, username)), listKey(org, '', 0).slice(0, 2)],
+    refresh: ['/api/o/{org}/u/{username}/', '/api/o/{org}/p/{prj}/d/'],
     onDone: close,
   });
   const groups = (lists.data ?? []).filter(({ items }) => items.length > 0);

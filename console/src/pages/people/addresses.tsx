@@ -15,20 +15,16 @@ import { Section } from '../../components/page.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
+import { pages } from '../../queries.ts';
 import { texts } from '../../texts/people.ts';
-import { personKey } from './person-key.ts';
 
 const types = ['email', 'phone', 'sms', 'slack', 'telegram', 'chat', 'webhook', 'webpush'];
 
 export function Addresses({ username }: { username: string }) {
   const org = useOrg();
   const [adding, setAdding] = useState(false);
-  const key = [...personKey(org, username), 'addresses'];
   const path = { org, username };
-  const list = useList<WholeAddress>({
-    key,
-    fetch: (query, signal) => api.GET('/api/o/{org}/u/{username}/addresses/', { params: { path, query }, signal }),
-  });
+  const list = useList(pages('/api/o/{org}/u/{username}/addresses/', { path }));
   const enable = useAction({
     run: ({ address, enabled }: { address: WholeAddress; enabled: boolean }) =>
       take(
@@ -39,7 +35,7 @@ export function Addresses({ username }: { username: string }) {
       ),
     done: (_, { address, enabled }) =>
       enabled ? texts.enabledAddress(address.value) : texts.disabledAddress(address.value),
-    refresh: [key],
+    refresh: ['/api/o/{org}/u/{username}/addresses/'],
   });
   const [removed, setRemoved] = useState<WholeAddress>();
   const columns: Column<WholeAddress>[] = [
@@ -138,7 +134,7 @@ export function Addresses({ username }: { username: string }) {
             }),
           )
         }
-        refresh={[personKey(org, username)]}
+        refresh={['/api/o/{org}/u/{username}/']}
         onDeleted={() => {}}
       >
         {texts.removeAddressHint}
@@ -153,7 +149,7 @@ function NewAddress({ username }: { username: string }) {
     initialValues: { name: 'phone', value: '' },
     run: body => take(api.POST('/api/o/{org}/u/{username}/address/', { params: { path: { org, username } }, body })),
     done: added => texts.addedAddress(added.value),
-    refresh: [personKey(org, username)],
+    refresh: ['/api/o/{org}/u/{username}/'],
     onDone: () => form.setFieldValue('value', ''),
   });
   const { form } = adding;

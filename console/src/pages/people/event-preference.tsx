@@ -2,15 +2,15 @@
 import { Box, Select, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, take } from '../../api.ts';
 import { getChannelType } from '../../channel-types.ts';
 import { Failure } from '../../components/states.tsx';
 import { useOrg } from '../../paths.ts';
+import { read } from '../../queries.ts';
 import { useCan } from '../../session.tsx';
 import { texts } from '../../texts/preferences.ts';
 import type { Names, Scope } from './describe-preferences.ts';
 import { PreferenceCell } from './preference-cell.tsx';
-import { type PreferenceChange, preferencesKey } from './use-preferences.ts';
+import type { PreferenceChange } from './use-preferences.ts';
 
 /** Maximum page size of the API. */
 const maxEvents = 1_000;
@@ -26,22 +26,13 @@ export function EventPreference({ username, names, choose }: EventPreferenceProp
   const can = useCan();
   const [event, setEvent] = useState<string | null>(null);
   const events = useQuery({
-    queryKey: [org, 'events', 'all'],
+    ...read('/api/o/{org}/event/', { path: { org }, query: { limit: maxEvents } }),
     enabled: can('event:list'),
     staleTime: 60_000,
-    queryFn: ({ signal }) =>
-      take(api.GET('/api/o/{org}/event/', { params: { path: { org }, query: { limit: maxEvents } }, signal })),
   });
   const { data, error } = useQuery({
-    queryKey: [...preferencesKey(org, username), 'event', event],
+    ...read('/api/o/{org}/u/{username}/preferences/effective/', { path: { org, username }, query: { event: event! } }),
     enabled: event !== null,
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/u/{username}/preferences/effective/', {
-          params: { path: { org, username }, query: { event: event! } },
-          signal,
-        }),
-      ),
   });
   if (!can('event:list') || events.data?.length === 0) return null;
   const scope: Scope = { category: null, event };

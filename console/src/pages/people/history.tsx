@@ -1,7 +1,6 @@
 /** All deliveries to a person, newest first. */
 import { Anchor, Text } from '@mantine/core';
 import { Link } from 'react-router';
-import { api } from '../../api.ts';
 import type { PastDelivery } from '../../api-types.ts';
 import { Breakable } from '../../components/breakable.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
@@ -12,17 +11,12 @@ import { DeliveryBadge } from '../../components/status.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
+import { pages } from '../../queries.ts';
 import { texts } from '../../texts/people.ts';
-import { personKey } from './person-key.ts';
 
 export function History({ username }: { username: string }) {
   const org = useOrg();
-  const list = useList<PastDelivery>({
-    key: [...personKey(org, username), 'deliveries'],
-    live: true,
-    fetch: (query, signal) =>
-      api.GET('/api/o/{org}/u/{username}/deliveries/', { params: { path: { org, username }, query }, signal }),
-  });
+  const list = useList(pages('/api/o/{org}/u/{username}/deliveries/', { path: { org, username } }), { live: true });
   const columns: Column<PastDelivery>[] = [
     {
       head: texts.message,

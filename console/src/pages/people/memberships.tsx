@@ -1,17 +1,16 @@
 /** The lists that a person is a member of. */
 import { Text } from '@mantine/core';
 import { useState } from 'react';
-import { api } from '../../api.ts';
 import type { Membership } from '../../api-types.ts';
 import { GuardedButton } from '../../components/actions.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Section } from '../../components/page.tsx';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
+import { pages } from '../../queries.ts';
 import { texts } from '../../texts/people.ts';
 import { activeColumn } from './active-column.tsx';
 import { AddToList } from './add-to-list.tsx';
-import { personKey } from './person-key.ts';
 
 const columns: Column<Membership>[] = [
   {
@@ -33,11 +32,7 @@ const columns: Column<Membership>[] = [
 export function Memberships({ username }: { username: string }) {
   const org = useOrg();
   const [adding, setAdding] = useState(false);
-  const list = useList<Membership>({
-    key: [...personKey(org, username), 'memberships'],
-    fetch: (query, signal) =>
-      api.GET('/api/o/{org}/u/{username}/memberships/', { params: { path: { org, username }, query }, signal }),
-  });
+  const list = useList(pages('/api/o/{org}/u/{username}/memberships/', { path: { org, username } }));
   return (
     <Section
       title={texts.lists}

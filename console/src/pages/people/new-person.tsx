@@ -22,7 +22,7 @@ export function NewPerson({ close, start = emptyPerson, onCreated }: NewPersonPr
     initialValues: start,
     run: body => take(api.POST('/api/o/{org}/u/', { params: { path: { org } }, body })),
     done: ({ email }) => texts.addedPerson(email),
-    refresh: [[org, 'users']],
+    refresh: ['/api/o/{org}/u/'],
     onDone: ({ username }) => {
       if (onCreated) onCreated();
       else void navigate(to.person(org, username));

@@ -14,6 +14,7 @@ import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useFilters } from '../../components/use-filters.ts';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
+import { combine, pages } from '../../queries.ts';
 import { texts } from '../../texts/people.ts';
 import { NewPerson } from './new-person.tsx';
 
@@ -48,25 +49,19 @@ export default function People() {
   const [creating, setCreating] = useDialogParam();
   const [{ search = '', state }, setFilters] = useFilters(['search', 'state']);
   const { data: total } = useQuery({
-    queryKey: [org, 'users', 'total'],
-    queryFn: async ({ signal }) =>
-      (await take(api.GET('/api/o/{org}/limits/', { params: { path: { org } }, signal }))).used.users,
+    ...combine(
+      'number of users',
+      '/api/o/{org}/u/',
+      { org },
+      async signal => (await take(api.GET('/api/o/{org}/limits/', { params: { path: { org } }, signal }))).used.users,
+    ),
   });
-  const list = useList<User>({
-    key: [org, 'users', search, state],
-    fetch: (page, signal) =>
-      api.GET('/api/o/{org}/u/', {
-        params: {
-          path: { org },
-          query: {
-            ...page,
-            ...(search ? { search } : { order: 'name' as const }),
-            ...(state && { locked: state === 'locked' }),
-          },
-        },
-        signal,
-      }),
-  });
+  const list = useList(
+    pages('/api/o/{org}/u/', {
+      path: { org },
+      query: { ...(search ? { search } : { order: 'name' as const }), ...(state && { locked: state === 'locked' }) },
+    }),
+  );
   const create = (
     <GuardedButton permission="user:write" leftSection={<IconPlus size={14} />} onClick={() => setCreating(true)}>
       {texts.newPerson}

@@ -6,9 +6,9 @@ import type { Profile } from '../../api-types.ts';
 import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { JsonEditor, readObject } from '../../components/json-editor.tsx';
 import { useOrg } from '../../paths.ts';
+import { readTagged } from '../../queries.ts';
 import { useRefusal } from '../../session.tsx';
 import { texts } from '../../texts/people.ts';
-import { personKey } from './person-key.ts';
 
 function valuesOf({ first_name, last_name, locale, custom_fields }: Profile) {
   const isEmpty = Object.keys(custom_fields).length === 0;
@@ -21,13 +21,17 @@ function valuesOf({ first_name, last_name, locale, custom_fields }: Profile) {
   };
 }
 
+export function profileQuery(org: string, username: string) {
+  return readTagged('/api/o/{org}/u/{username}/profile/', { path: { org, username } });
+}
+
 export function PersonForm({ person, etag }: { person: Profile; etag: string | null }) {
   const org = useOrg();
   const queries = useQueryClient();
   const refusal = useRefusal()('user:write');
   // ETag of the values in the form; it does not change while the user types.
   const [tag, setTag] = useState(etag);
-  const key = personKey(org, person.username);
+  const stored = profileQuery(org, person.username);
   const editing = useApiForm({
     initialValues: valuesOf(person),
     run: ({ first_name, last_name, locale, custom_fields: text }) => {
@@ -46,12 +50,12 @@ export function PersonForm({ person, etag }: { person: Profile; etag: string | n
       );
     },
     done: texts.saved,
-    refresh: [key, [org, 'users']],
+    refresh: ['/api/o/{org}/u/'],
     onDone: () => refill(),
   });
   const { form } = editing;
   const refill = () => {
-    const read = queries.getQueryData<{ value: Profile; etag: string | null }>([...key, 'profile']);
+    const read = queries.getQueryData<{ value: Profile; etag: string | null }>(stored.queryKey);
     if (!read) return;
     form.setValues(valuesOf(read.value));
     setTag(read.etag);
@@ -65,7 +69,7 @@ export function PersonForm({ person, etag }: { person: Profile; etag: string | n
       submit={texts.save}
       permission="user:write"
       isDisabled={problem !== undefined}
-      reload={() => void queries.refetchQueries({ queryKey: key }).then(refill)}
+      reload={() => void queries.refetchQueries(stored).then(refill)}
     >
       <Fieldset variant="unstyled" disabled={refusal !== undefined}>
         <Stack gap="sm">

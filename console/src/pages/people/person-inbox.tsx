@@ -1,6 +1,5 @@
 /** A person's in-app inbox. */
 import { Box, Group, Text } from '@mantine/core';
-import { api } from '../../api.ts';
 import type { InboxMessage } from '../../api-types.ts';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Mark } from '../../components/mark.tsx';
@@ -8,9 +7,9 @@ import { Section } from '../../components/page.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
+import { pages } from '../../queries.ts';
 import { useCan } from '../../session.tsx';
 import { texts } from '../../texts/people.ts';
-import { personKey } from './person-key.ts';
 
 const columns: Column<InboxMessage>[] = [
   {
@@ -35,12 +34,7 @@ const columns: Column<InboxMessage>[] = [
 export function PersonInbox({ username }: { username: string }) {
   const org = useOrg();
   const isAllowed = useCan()('inbox:read');
-  const list = useList<InboxMessage>({
-    key: [...personKey(org, username), 'inbox'],
-    enabled: isAllowed,
-    fetch: (query, signal) =>
-      api.GET('/api/o/{org}/u/{username}/inbox/', { params: { path: { org, username }, query }, signal }),
-  });
+  const list = useList(pages('/api/o/{org}/u/{username}/inbox/', { path: { org, username } }), { enabled: isAllowed });
   if (!isAllowed) return null;
   return (
     <Section title={texts.inbox} padded={false}>

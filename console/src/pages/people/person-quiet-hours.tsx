@@ -14,9 +14,10 @@ import {
   validateQuietHours,
 } from '../../components/quiet-hours.tsx';
 import { useOrg } from '../../paths.ts';
+import { read } from '../../queries.ts';
 import { useCan, useRefusal } from '../../session.tsx';
 import { texts } from '../../texts/preferences.ts';
-import { preferencesKey, usePreferences } from './use-preferences.ts';
+import { usePreferences } from './use-preferences.ts';
 
 export function PersonQuietHours({ username }: { username: string }) {
   const isAllowed = useCan()('preference:read');
@@ -27,8 +28,7 @@ function QuietHoursSection({ username }: { username: string }) {
   const org = useOrg();
   const { own } = usePreferences(username);
   const settings = useQuery({
-    queryKey: [org, 'settings', 'quiet'],
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/settings/', { params: { path: { org } }, signal })),
+    ...read('/api/o/{org}/settings/', { path: { org } }),
   });
   return (
     <Section title={texts.quietHours}>
@@ -60,7 +60,7 @@ function Form({ username, own, settings }: { username: string; own: Preferences;
         }),
       ),
     done: texts.saved,
-    refresh: [preferencesKey(org, username)],
+    refresh: ['/api/o/{org}/u/{username}/'],
   });
   const zone = editing.form.values.timezone || (settings.timezone ?? 'UTC');
   return (

@@ -3,7 +3,7 @@ import { IconLock, IconLockOpen } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useParams } from 'react-router';
-import { api, take, takeTagged } from '../../api.ts';
+import { api, take } from '../../api.ts';
 import type { Profile } from '../../api-types.ts';
 import { GuardedButton, useAction } from '../../components/actions.tsx';
 import { confirm } from '../../components/confirm.tsx';
@@ -20,9 +20,8 @@ import { texts } from '../../texts/people.ts';
 import { Addresses } from './addresses.tsx';
 import { History } from './history.tsx';
 import { Memberships } from './memberships.tsx';
-import { PersonForm } from './person-form.tsx';
+import { PersonForm, profileQuery } from './person-form.tsx';
 import { PersonInbox } from './person-inbox.tsx';
-import { personKey } from './person-key.ts';
 import { PersonQuietHours } from './person-quiet-hours.tsx';
 import { PreferenceHistory } from './preference-history.tsx';
 import { PreferenceLink } from './preference-link.tsx';
@@ -36,9 +35,7 @@ export default function Person() {
   const { username = '' } = useParams();
   const parents = [{ label: texts.people, to: to.people(org) }];
   const { data, error, refetch } = useQuery({
-    queryKey: [...personKey(org, username), 'profile'],
-    queryFn: ({ signal }) =>
-      takeTagged(api.GET('/api/o/{org}/u/{username}/profile/', { params: { path: { org, username } }, signal })),
+    ...profileQuery(org, username),
   });
   if (!data) {
     return (
@@ -101,7 +98,7 @@ function Actions({ person }: { person: Profile }) {
     run: (isLocked: boolean) =>
       take(api.PATCH('/api/o/{org}/u/{username}/profile/', { params: { path }, body: { locked: isLocked } })),
     done: (_, isLocked) => (isLocked ? texts.lockedPerson(email) : texts.unlockedPerson(email)),
-    refresh: [personKey(org, username), [org, 'users']],
+    refresh: ['/api/o/{org}/u/'],
   });
   const toggleLock = async () => {
     const confirmed =
@@ -136,7 +133,7 @@ function Actions({ person }: { person: Profile }) {
             }),
           )
         }
-        refresh={[[org, 'users']]}
+        refresh={['/api/o/{org}/u/']}
         onDeleted={() => void navigate(to.people(org))}
       >
         {texts.deletionHint}

@@ -1,6 +1,5 @@
 /** History of a person's choices: when, by whom, and how. */
 import { Text } from '@mantine/core';
-import { api } from '../../api.ts';
 import type { PreferenceHistoryEntry } from '../../api-types.ts';
 import { Breakable } from '../../components/breakable.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
@@ -8,10 +7,11 @@ import { Section } from '../../components/page.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
 import { useOrg } from '../../paths.ts';
+import { pages } from '../../queries.ts';
 import { useCan } from '../../session.tsx';
 import { texts } from '../../texts/preferences.ts';
 import { choiceName } from './describe-preferences.ts';
-import { preferencesKey, useCategoryNames } from './use-preferences.ts';
+import { useCategoryNames } from './use-preferences.ts';
 
 const pageSize = 10;
 
@@ -19,12 +19,9 @@ export function PreferenceHistory({ username }: { username: string }) {
   const org = useOrg();
   const isAllowed = useCan()('preference:read');
   const names = useCategoryNames();
-  const list = useList<PreferenceHistoryEntry>({
-    key: [...preferencesKey(org, username), 'history'],
+  const list = useList(pages('/api/o/{org}/u/{username}/preferences/history/', { path: { org, username } }), {
     enabled: isAllowed,
     pageSize,
-    fetch: (query, signal) =>
-      api.GET('/api/o/{org}/u/{username}/preferences/history/', { params: { path: { org, username }, query }, signal }),
   });
   if (!isAllowed) return null;
   const columns: Column<PreferenceHistoryEntry>[] = [

@@ -1,14 +1,13 @@
 /** Applications that have registered a person, with the data of each. Hidden if there are none. */
 import { Code, Text } from '@mantine/core';
-import { api } from '../../api.ts';
 import type { UserRegistration } from '../../api-types.ts';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Section } from '../../components/page.tsx';
 import { useList } from '../../components/use-list.ts';
 import { useOrg } from '../../paths.ts';
+import { pages } from '../../queries.ts';
 import { texts } from '../../texts/people.ts';
 import { activeColumn } from './active-column.tsx';
-import { personKey } from './person-key.ts';
 
 const columns: Column<UserRegistration>[] = [
   {
@@ -31,11 +30,7 @@ const columns: Column<UserRegistration>[] = [
 
 export function Registrations({ username }: { username: string }) {
   const org = useOrg();
-  const list = useList<UserRegistration>({
-    key: [...personKey(org, username), 'registrations'],
-    fetch: (query, signal) =>
-      api.GET('/api/o/{org}/u/{username}/registrations/', { params: { path: { org, username }, query }, signal }),
-  });
+  const list = useList(pages('/api/o/{org}/u/{username}/registrations/', { path: { org, username } }));
   if (list.rows.length === 0 && !list.error) return null;
   return (
     <Section title={texts.registrations} padded={false}>

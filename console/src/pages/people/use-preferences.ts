@@ -5,24 +5,17 @@ import type { PreferencesUpdate } from '../../api-types.ts';
 import { categoryOptions, useCategories } from '../../categories.ts';
 import { useAction } from '../../components/actions.tsx';
 import { useOrg } from '../../paths.ts';
+import { read } from '../../queries.ts';
 import type { Names, Scope } from './describe-preferences.ts';
-import { personKey } from './person-key.ts';
-
-export function preferencesKey(org: string, username: string) {
-  return [...personKey(org, username), 'preferences'];
-}
 
 export function usePreferences(username: string) {
   const org = useOrg();
   const path = { org, username };
   const own = useQuery({
-    queryKey: [...preferencesKey(org, username), 'own'],
-    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/u/{username}/preferences/', { params: { path }, signal })),
+    ...read('/api/o/{org}/u/{username}/preferences/', { path }),
   });
   const effective = useQuery({
-    queryKey: [...preferencesKey(org, username), 'effective'],
-    queryFn: ({ signal }) =>
-      take(api.GET('/api/o/{org}/u/{username}/preferences/effective/categories/', { params: { path }, signal })),
+    ...read('/api/o/{org}/u/{username}/preferences/effective/categories/', { path }),
   });
   return { own, effective };
 }
@@ -57,6 +50,6 @@ export function useChangePreference(username: string, describeChoice: (choice: P
       );
     },
     done: (_, choice) => describeChoice(choice),
-    refresh: [preferencesKey(org, username)],
+    refresh: ['/api/o/{org}/u/{username}/'],
   });
 }

@@ -1,13 +1,14 @@
 /** Limits of the organization and their current use. Instance admins set them. */
 import { Button, Group, NumberInput, Progress, SimpleGrid, Stack, Text } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { api, take, takeTagged } from '../../api.ts';
+import { api, take } from '../../api.ts';
 import type { Limits as OrganizationLimits } from '../../api-types.ts';
 import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { count } from '../../components/counts.tsx';
 import { Failure, Loading } from '../../components/states.tsx';
 import { useOrg } from '../../paths.ts';
+import { readTagged } from '../../queries.ts';
 import { useSession } from '../../session.tsx';
 import { texts } from '../../texts/settings.ts';
 
@@ -30,17 +31,14 @@ const meanings: Record<Name, string> = {
 
 export function Limits() {
   const org = useOrg();
-  const queries = useQueryClient();
   const { admin } = useSession().account;
   const [editing, setEditing] = useState(false);
-  const key = [org, 'limits'];
   const { data, error, refetch } = useQuery({
-    queryKey: key,
-    queryFn: ({ signal }) => takeTagged(api.GET('/api/o/{org}/limits/', { params: { path: { org } }, signal })),
+    ...readTagged('/api/o/{org}/limits/', { path: { org } }),
   });
   if (!data) return error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />;
   if (editing) {
-    const close = () => void queries.refetchQueries({ queryKey: key }).then(() => setEditing(false));
+    const close = () => void refetch().then(() => setEditing(false));
     return <LimitsForm limits={data.value} etag={data.etag} onClose={close} />;
   }
   return (

@@ -14,6 +14,7 @@ import {
   validateQuietHours,
 } from '../../components/quiet-hours.tsx';
 import { useOrg } from '../../paths.ts';
+import { ask } from '../../queries.ts';
 import { useRefusal } from '../../session.tsx';
 import { texts } from '../../texts/preferences.ts';
 
@@ -53,7 +54,7 @@ export function RecipientSettings({ settings, etag, refill }: RecipientSettingsP
         }),
       ),
     done: texts.saved,
-    refresh: [[org, 'settings']],
+    refresh: ['/api/o/{org}/settings/'],
     onDone: refill,
   });
   const { form } = editing;
@@ -131,10 +132,10 @@ function PagePreview({ color, logo }: { color: string; logo: string }) {
     ...(look.logo === '' ? { logo_url: null } : /^https:\/\/[^\s"<>';,]+$/.test(look.logo) && { logo_url: look.logo }),
   };
   const { data } = useQuery({
-    queryKey: [org, 'settings', 'preference-page', body],
-    placeholderData: keepPreviousData,
-    queryFn: ({ signal }) =>
+    ...ask('/api/o/{org}/preference-page/preview/', { org, body }, signal =>
       take(api.POST('/api/o/{org}/preference-page/preview/', { params: { path: { org } }, body, signal })),
+    ),
+    placeholderData: keepPreviousData,
   });
   return (
     <div>

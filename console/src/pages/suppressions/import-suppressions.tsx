@@ -9,7 +9,7 @@ import { texts } from '../../texts/suppressions.ts';
 /** With more errors, only the first one is shown; it says how many more there are. */
 const maxErrors = 10;
 
-export function ImportSuppressions({ refresh, close }: { refresh: string[]; close: () => void }) {
+export function ImportSuppressions({ close }: { close: () => void }) {
   const org = useOrg();
   const importing = useApiForm({
     initialValues: { file: null as File | null },
@@ -31,7 +31,7 @@ export function ImportSuppressions({ refresh, close }: { refresh: string[]; clos
       }
     },
     done: ({ added, extended, existing }) => texts.imported(count(added), count(extended + existing)),
-    refresh: [refresh],
+    refresh: ['/api/o/{org}/suppressions/'],
     onDone: close,
   });
   return (

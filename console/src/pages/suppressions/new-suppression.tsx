@@ -12,7 +12,7 @@ export const typeOptions = Object.entries(channelTypes).flatMap(([value, { name,
   example || value === 'webpush' || value === 'push' ? [{ value, label: name }] : [],
 );
 
-export function NewSuppression({ refresh, close }: { refresh: string[]; close: () => void }) {
+export function NewSuppression({ close }: { close: () => void }) {
   const org = useOrg();
   const adding = useApiForm({
     initialValues: { channel_type: 'email', target: '', reason: 'manual', detail: '', expires_at: '' },
@@ -31,7 +31,7 @@ export function NewSuppression({ refresh, close }: { refresh: string[]; close: (
         }),
       ),
     done: ({ target }) => texts.added(target),
-    refresh: [refresh],
+    refresh: ['/api/o/{org}/suppressions/'],
     onDone: close,
   });
   const { form } = adding;

@@ -19,6 +19,7 @@ import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useFilters } from '../../components/use-filters.ts';
 import { useList } from '../../components/use-list.ts';
 import { useOrg } from '../../paths.ts';
+import { pages } from '../../queries.ts';
 import { texts } from '../../texts/suppressions.ts';
 import { ImportSuppressions } from './import-suppressions.tsx';
 import { NewSuppression, reasonOptions, typeOptions } from './new-suppression.tsx';
@@ -34,28 +35,21 @@ export default function Suppressions() {
   const [adding, setAdding] = useDialogParam();
   const [importing, setImporting] = useState(false);
   const [{ search = '', reason, type }, setFilters] = useFilters(['search', 'reason', 'type']);
-  const key = [org, 'suppressions'];
-  const list = useList<Suppression>({
-    key: [...key, search, reason, type],
-    fetch: (page, signal) =>
-      api.GET('/api/o/{org}/suppressions/', {
-        params: {
-          path: { org },
-          query: {
-            ...page,
-            ...(search && { search }),
-            ...(reason && { reason: reason as Reason }),
-            ...(type && { channel_type: type as ChannelType }),
-          },
-        },
-        signal,
-      }),
-  });
+  const list = useList(
+    pages('/api/o/{org}/suppressions/', {
+      path: { org },
+      query: {
+        ...(search && { search }),
+        ...(reason && { reason: reason as Reason }),
+        ...(type && { channel_type: type as ChannelType }),
+      },
+    }),
+  );
   const remove = useAction({
     run: ({ id }: Suppression) =>
       take(api.DELETE('/api/o/{org}/suppressions/{suppression}/', { params: { path: { org, suppression: id } } })),
     done: (_, { target }) => texts.removed(target),
-    refresh: [key],
+    refresh: ['/api/o/{org}/suppressions/'],
   });
   const askRemove = async (entry: Suppression) => {
     const confirmed = await confirm({
@@ -202,8 +196,8 @@ export default function Suppressions() {
           }
         />
       </Box>
-      {adding && <NewSuppression refresh={key} close={() => setAdding(false)} />}
-      {importing && <ImportSuppressions refresh={key} close={() => setImporting(false)} />}
+      {adding && <NewSuppression close={() => setAdding(false)} />}
+      {importing && <ImportSuppressions close={() => setImporting(false)} />}
     </Page>
   );
 }

@@ -14,6 +14,7 @@ import { Section } from '../../components/page.tsx';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
 import { useOrg } from '../../paths.ts';
+import { pages } from '../../queries.ts';
 import { texts } from '../../texts/webhooks.ts';
 
 type Status = WebhookMessage['status'];
@@ -51,16 +52,13 @@ export function Messages({ of: webhook }: { of: Webhook }) {
   const org = useOrg();
   const [status, setStatus] = useState<Status | ''>('');
   const [search, setSearch] = useSearchParams();
-  const list = useList<WebhookMessage>({
-    key: [org, 'webhooks', webhook.slug, 'messages', status],
-    live: true,
-    pageSize: 20,
-    fetch: (page, signal) =>
-      api.GET('/api/o/{org}/webhooks/{webhook}/messages/', {
-        params: { path: { org, webhook: webhook.slug }, query: { ...page, ...(status && { status }) } },
-        signal,
-      }),
-  });
+  const list = useList(
+    pages('/api/o/{org}/webhooks/{webhook}/messages/', {
+      path: { org, webhook: webhook.slug },
+      query: { ...(status && { status }) },
+    }),
+    { live: true, pageSize: 20 },
+  );
   const message = list.rows.find(({ id }) => String(id) === search.get('message'));
   return (
     <Section
@@ -117,7 +115,7 @@ function Message({ of: message, webhook }: { of: WebhookMessage; webhook: Webhoo
         }),
       ),
     done: texts.resent,
-    refresh: [[org, 'webhooks']],
+    refresh: ['/api/o/{org}/webhooks/'],
   });
   return (
     <Stack gap="md">

@@ -1,10 +1,10 @@
 /** One webhook: its health, messages and settings. */
 import { Alert, Grid, Group, Modal, Select, Stack, Text } from '@mantine/core';
 import { IconAlertTriangle, IconRefresh, IconSend, IconWorld } from '@tabler/icons-react';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useParams } from 'react-router';
-import { api, take, takeTagged } from '../../api.ts';
+import { api, take } from '../../api.ts';
 import type { Webhook as WebhookData } from '../../api-types.ts';
 import { GuardedButton, useAction } from '../../components/actions.tsx';
 import { ApiForm, FormModal, useApiForm } from '../../components/api-form.tsx';
@@ -18,6 +18,7 @@ import { Failure, Loading } from '../../components/states.tsx';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
 import { liveMs } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
+import { readTagged } from '../../queries.ts';
 import { useRefusal } from '../../session.tsx';
 import { texts } from '../../texts/webhooks.ts';
 import { Messages } from './messages.tsx';
@@ -30,15 +31,11 @@ const icon = { size: 15, stroke: 1.6 };
 export default function Webhook() {
   const org = useOrg();
   const { webhook: slug = '' } = useParams();
-  const queries = useQueryClient();
   const [filled, setFilled] = useState(0);
-  const key = [org, 'webhooks', slug];
   const { data, error, refetch } = useQuery({
-    queryKey: key,
+    ...readTagged('/api/o/{org}/webhooks/{webhook}/', { path: { org, webhook: slug } }),
     retry: false,
     refetchInterval: liveMs,
-    queryFn: ({ signal }) =>
-      takeTagged(api.GET('/api/o/{org}/webhooks/{webhook}/', { params: { path: { org, webhook: slug } }, signal })),
   });
   const parents = [{ label: texts.webhooks, to: to.webhooks(org) }];
   if (!data) {
@@ -78,7 +75,7 @@ export default function Webhook() {
                   key={`${slug} ${filled}`}
                   webhook={value}
                   etag={etag}
-                  refill={() => queries.refetchQueries({ queryKey: key }).then(() => setFilled(count => count + 1))}
+                  refill={() => refetch().then(() => setFilled(count => count + 1))}
                 />
               </Section>
             </Stack>
@@ -94,7 +91,7 @@ function Disabled({ of: { slug, name, disabled_reason } }: { of: WebhookData }) 
   const enable = useAction({
     run: () => take(api.POST('/api/o/{org}/webhooks/{webhook}/enable/', { params: { path: { org, webhook: slug } } })),
     done: texts.enabledToast(name),
-    refresh: [[org, 'webhooks']],
+    refresh: ['/api/o/{org}/webhooks/'],
   });
   return (
     <Alert color="red" icon={<IconAlertTriangle size={18} />} title={texts.disabledTitle}>
@@ -146,7 +143,7 @@ function Form({ webhook, etag, refill }: { webhook: WebhookData; etag: string | 
         }),
       ),
     done: texts.saved,
-    refresh: [[org, 'webhooks']],
+    refresh: ['/api/o/{org}/webhooks/'],
     onDone: changed => (changed.secret ? undefined : refill()),
   });
   const newSecret = editing.action.data?.secret;
@@ -185,7 +182,7 @@ function Actions({ of: webhook }: { of: WebhookData }) {
   const test = useAction({
     run: () => take(api.POST('/api/o/{org}/webhooks/{webhook}/test/', { params: { path } })),
     done: texts.testQueued,
-    refresh: [[org, 'webhooks']],
+    refresh: ['/api/o/{org}/webhooks/'],
   });
   return (
     <>
@@ -216,7 +213,7 @@ function Actions({ of: webhook }: { of: WebhookData }) {
             }),
           )
         }
-        refresh={[[org, 'webhooks']]}
+        refresh={['/api/o/{org}/webhooks/']}
         leaves
         onDeleted={() => void navigate(to.webhooks(org))}
       >
@@ -239,7 +236,7 @@ function Rotate({ of: { slug, name }, close }: { of: WebhookData; close: () => v
     initialValues: { overlap: '24h' },
     run: body =>
       take(api.POST('/api/o/{org}/webhooks/{webhook}/rotate/', { params: { path: { org, webhook: slug } }, body })),
-    refresh: [[org, 'webhooks']],
+    refresh: ['/api/o/{org}/webhooks/'],
   });
   const rotated = rotating.action.data;
   return (

@@ -15,6 +15,7 @@ import { TimeAgo } from '../../components/time.tsx';
 import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
+import { pages } from '../../queries.ts';
 import { texts } from '../../texts/webhooks.ts';
 import { ShowSecret } from './show-secret.tsx';
 import { newWebhook, WebhookFields } from './webhook-fields.tsx';
@@ -40,10 +41,7 @@ const columns: Column<Webhook>[] = [
 export default function Webhooks() {
   const org = useOrg();
   const [creating, setCreating] = useDialogParam();
-  const list = useList<Webhook>({
-    key: [org, 'webhooks'],
-    fetch: (page, signal) => api.GET('/api/o/{org}/webhooks/', { params: { path: { org }, query: page }, signal }),
-  });
+  const list = useList(pages('/api/o/{org}/webhooks/', { path: { org } }));
   const create = (
     <GuardedButton permission="webhook:write" leftSection={<IconPlus size={14} />} onClick={() => setCreating(true)}>
       {texts.newWebhook}
@@ -82,7 +80,7 @@ function NewWebhook({ close }: { close: () => void }) {
           body: { slug: slug || slugFrom(name), name, url, types },
         }),
       ),
-    refresh: [[org, 'webhooks']],
+    refresh: ['/api/o/{org}/webhooks/'],
   });
   const { form, action } = creating;
   const created = action.data;
