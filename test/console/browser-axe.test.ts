@@ -1,5 +1,5 @@
 /**
- * Accessibility: axe finds no violations on any page, in light and dark mode, on a desktop and on a phone.
+ * Every page: axe finds no violations, in light and dark mode, on a desktop and on a phone, and no page breaks another one.
  *
  * @module-tag browser
  * @module-tag sweep
@@ -20,6 +20,7 @@ let browser: Browser;
 let occurrence: string;
 let listId: number;
 let notificationId: number;
+let layoutId: number;
 
 beforeAll(async () => {
   await buildConsole();
@@ -34,6 +35,12 @@ beforeAll(async () => {
   });
   const lock = { method: 'PATCH', path: '/api/o/demo/u/grace@demo.test/profile/', body: { locked: true } } as const;
   expect((await ask(lock)).status).toBe(200);
+  const layout = { name: 'Gala', body: '<p>{{ content }}</p>' };
+  layoutId = (await ask({ method: 'POST', path: '/api/o/demo/l/', body: layout })).body.id;
+  const category = { slug: 'news', name: 'News', kind: 'promotional', default: true };
+  expect((await ask({ method: 'POST', path: '/api/o/demo/categories/', body: category })).status).toBe(201);
+  const webhook = { slug: 'palette', name: 'Palette', url: 'https://hooks.example.com/', types: ['delivery.failed'] };
+  expect((await ask({ method: 'POST', path: '/api/o/demo/webhooks/', body: webhook })).status).toBe(201);
   listId = (await ask({ path: '/api/o/demo/p/shop/d/' })).body[0].id;
   notificationId = (await ask({ path: '/api/o/demo/p/shop/a/web/e/order-paid/n/' })).body[0].id;
 });
@@ -48,6 +55,7 @@ const web = '/o/demo/p/shop/a/web/e/order-paid';
 const pages: Record<string, () => string> = {
   overview: () => '/o/demo',
   occurrences: () => '/o/demo/occurrences',
+  activity: () => '/o/demo/activity',
   escalations: () => '/o/demo/escalations',
   'one occurrence': () => `/o/demo/occurrences/${occurrence}`,
   events: () => '/o/demo/p/shop/events',
@@ -57,16 +65,19 @@ const pages: Record<string, () => string> = {
   channel: () => '/o/demo/channels/mail',
   'new channel': () => '/o/demo/new-channel',
   categories: () => '/o/demo/categories',
+  category: () => '/o/demo/categories/news',
   'general category': () => '/o/demo/categories/general',
   'new category': () => '/o/demo/new-category',
   suppressions: () => '/o/demo/suppressions',
   webhooks: () => '/o/demo/webhooks',
+  webhook: () => '/o/demo/webhooks/palette',
   people: () => '/o/demo/people',
   person: () => '/o/demo/people/ada@demo.test',
   lists: () => '/o/demo/p/shop/lists',
   list: () => `/o/demo/p/shop/lists/${listId}`,
   import: () => `/o/demo/p/shop/lists/${listId}/import`,
   layouts: () => '/o/demo/layouts',
+  layout: () => `/o/demo/layouts/${layoutId}`,
   sandbox: () => '/o/demo/sandbox',
   keys: () => '/o/demo/keys',
   audit: () => '/o/demo/audit',
@@ -124,4 +135,23 @@ test('the sign-in page has no violations', async () => {
 test.each(Object.keys(pages))('the page %s has no violations', async name => {
   await visitor.page.goto(pages[name]!());
   await expectNoViolations(visitor.page);
+});
+
+test('no page breaks another that was opened before it in the same tab', async () => {
+  const { page } = visitor;
+  await page.goto('/o/demo');
+  await waitUntilSettled(page);
+  // Forwards and back again: each pair of pages is opened in both orders, with the responses of all others in the cache.
+  const names = Object.keys(pages);
+  const broken: string[] = [];
+  for (const name of [...names, ...names.toReversed()]) {
+    await page.evaluate(
+      `history.pushState(null, '', ${JSON.stringify(pages[name]!())}); dispatchEvent(new PopStateEvent('popstate'))`,
+    );
+    await page.waitForURL(url => url.pathname === pages[name]!());
+    await waitUntilSettled(page);
+    const title = await page.getByRole('heading', { level: 1 }).innerText();
+    if (title === 'Something went wrong') broken.push(name);
+  }
+  expect(broken).toEqual([]);
 });
