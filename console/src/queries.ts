@@ -93,8 +93,12 @@ export function pages<P extends ReadPath>(path: P, params: Params<P>, relative?:
   };
 }
 
-/** The start of a path of the API. A change refreshes what is read from there. */
-export type PathPrefix = `/api/${string}`;
+type Prefixes<P extends string, Above extends string = ''> = P extends `${infer Name}/${infer Rest}`
+  ? `${Above}${Name}/` | Prefixes<Rest, `${Above}${Name}/`>
+  : never;
+
+/** The start of a path that is read. A change refreshes what is read from there. */
+export type PathPrefix = Prefixes<ReadPath>;
 
 export function refreshAll(queries: QueryClient, prefixes: PathPrefix[], refetchType: 'active' | 'none' = 'active') {
   return queries.invalidateQueries({

@@ -1,4 +1,4 @@
-/** The console has no import cycles, so each file can be read, tested and loaded on its own. */
+/** The structure of the console: no import cycles, and one place for the keys of queries. */
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
@@ -33,4 +33,12 @@ test('no file imports itself indirectly', () => {
   expect([...imports.keys()].flatMap(name => findCycle(name, [], done) ?? [])).toEqual([]);
   // The imports were actually found.
   expect(imports.get('main.tsx')).toContain('routes.tsx');
+});
+
+test('the keys of queries are built in one file', () => {
+  const found = [...imports.keys()].filter(name => {
+    const text = readFileSync(path.join(source, name), 'utf8');
+    return /queryKey: \[(?!\.\.\.queryKey\b)/.test(text);
+  });
+  expect(found).toEqual(['queries.ts']);
 });

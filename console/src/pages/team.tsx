@@ -86,7 +86,7 @@ function Accounts() {
   const list = useList(pages('/api/o/{org}/account/', { path: { org } }));
   // Administrators of the installation have access to every organization.
   const isOutsider = !list.loading && !list.error && !list.hasMore && !list.rows.some(({ id }) => id === self.id);
-  const refresh: PathPrefix[] = ['/api/o/{org}/account', '/api/session/'];
+  const refresh: PathPrefix[] = ['/api/o/{org}/account/', '/api/session/'];
   const change = useAction({
     run: ({ of, role }: { of: Account; role: string }) =>
       take(
@@ -214,7 +214,7 @@ function Invites() {
     run: (invite: Invite) =>
       take(api.DELETE('/api/o/{org}/invite/{invite}/', { params: { path: { org, invite: invite.id } } })),
     done: (_, { email }) => texts.inviteRevoked(email),
-    refresh: ['/api/o/{org}/invite'],
+    refresh: ['/api/o/{org}/invite/'],
   });
   const ask = async (invite: Invite) => {
     const confirmed = await confirm({
@@ -271,7 +271,7 @@ function InviteForm({ close }: { close: () => void }) {
   const inviting = useApiForm({
     initialValues: { email: '', role: 'editor' as Role },
     run: body => take(api.POST('/api/o/{org}/invite/', { params: { path: { org } }, body })),
-    refresh: ['/api/o/{org}/invite'],
+    refresh: ['/api/o/{org}/invite/'],
   });
   const { form, action } = inviting;
   return (
