@@ -152,7 +152,7 @@ function useProgress() {
   });
   const details = useQuery({
     ...read('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/n/', {
-      path: { org, prj: event!.prj, app: event!.app, evt: event!.slug },
+      path: { org, prj: event?.prj ?? '', app: event?.app ?? '', evt: event?.slug ?? '' },
     }),
     enabled: event !== undefined && can('notification:read'),
   });
