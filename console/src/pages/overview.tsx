@@ -1,7 +1,7 @@
 /** Overview: volume, latency, queue, and what needs attention. */
 import { Grid, SegmentedControl, SimpleGrid, Skeleton, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { lazy, Suspense } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import type { Statistics } from '../api-types.ts';
 import { type Counts, compact, totalOf } from '../components/counts.tsx';
 import { Page, Section } from '../components/page.tsx';
@@ -48,6 +48,7 @@ export default function Overview() {
   const [filters, setFilters] = useFilters(['hours', 'show']);
   const hours = periods.some(({ value }) => value === filters.hours) ? filters.hours! : '24';
   const show = filters.show === 'triggers' ? 'triggers' : 'deliveries';
+  const [startedBy, setStartedBy] = useState<string>();
   const { data, error, refetch } = useQuery({
     ...read('/api/o/{org}/stats/', { path: { org }, query: { hours: Number(hours) } }),
     refetchInterval: liveMs,
@@ -76,7 +77,10 @@ export default function Overview() {
       </Page>
     );
   }
-  if (data && isEmpty && firstOccurrence.data?.length === 0) {
+  // Stays until the page is left: the first trigger may arrive while a dialog shows the new API key.
+  const isNew = isEmpty && firstOccurrence.data?.length === 0;
+  if (isNew && startedBy !== org) setStartedBy(org);
+  if (data && (isNew || startedBy === org)) {
     return (
       <Page title={texts.overview}>
         <PauseBanners pauses={data.attention.paused} />
