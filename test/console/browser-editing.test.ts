@@ -140,6 +140,50 @@ test('an unsaved notification survives navigation and shows missing values besid
   await button('Discard').click();
 });
 
+const forms: Record<string, { path: string; label: string }> = {
+  person: { path: '/o/demo/people/ada@demo.test', label: 'First name' },
+  channel: { path: '/o/demo/channels/mail', label: 'Name' },
+  settings: { path: '/o/demo/settings', label: 'Name' },
+  category: { path: '/o/demo/categories/drafts', label: 'Name' },
+  webhook: { path: '/o/demo/webhooks/drafts', label: 'Name' },
+};
+
+test('unsaved changes of a form survive a reload and another page, and a conflict is still found', async () => {
+  const category = { slug: 'drafts', name: 'Drafts', kind: 'promotional', default: true };
+  expect((await ask({ method: 'POST', path: '/api/o/demo/categories/', body: category })).status).toBe(201);
+  const webhook = { slug: 'drafts', name: 'Drafts', url: 'https://hooks.example.com/', types: ['delivery.failed'] };
+  expect((await ask({ method: 'POST', path: '/api/o/demo/webhooks/', body: webhook })).status).toBe(201);
+  const lost: string[] = [];
+  for (const [name, { path, label }] of Object.entries(forms)) {
+    await page.goto(path);
+    const field = page.getByRole('textbox', { name: label, exact: true }).first();
+    const before = await field.inputValue();
+    await field.fill(`${before} unsaved`);
+    await button('Discard changes').waitFor();
+    await page.reload();
+    if ((await field.inputValue()) !== `${before} unsaved`) lost.push(`${name}: reload`);
+    await page.getByRole('link', { name: 'Occurrences' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Occurrences' }).waitFor();
+    await page.goBack();
+    if ((await field.inputValue()) !== `${before} unsaved`) lost.push(`${name}: another page`);
+    if (name === 'category') {
+      const change = {
+        method: 'PATCH',
+        path: '/api/o/demo/categories/drafts/',
+        body: { description: 'By others' },
+      } as const;
+      expect((await ask(change)).status).toBe(200);
+      await page.reload();
+      await button('Save').click();
+      await page.getByText('Someone else saved changes').waitFor();
+    }
+    await button('Discard changes').click();
+    await page.reload();
+    expect(await field.inputValue(), `${name}, discarded`).toBe(before);
+  }
+  expect(lost).toEqual([]);
+});
+
 test.each([1440, 390])('Save stays in view at %i pixels, Ctrl-S saves, and the toast covers no button', async width => {
   const height = 800;
   await page.setViewportSize({ width, height });

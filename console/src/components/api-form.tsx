@@ -2,27 +2,75 @@
 import { Button, Modal, Stack } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useHotkeys } from '@mantine/hooks';
-import { type FormEvent, type ReactNode, useRef } from 'react';
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import type { PathPrefix } from '../queries.ts';
 import { texts } from '../texts/common.ts';
 import { GuardedButton, useAction } from './actions.tsx';
 import { FormButtons, FormFailure, fieldErrors } from './form.tsx';
+import { forgetDraft, readKeptDraft, useKeptDraft } from './kept-draft.ts';
 
 interface ApiFormOptions<Values, Result> {
   initialValues: Values;
   /** Returns every client-side validation error by field, before the request is sent. */
   validate?: (values: Values) => Record<string, string>;
-  run: (values: Values) => Promise<Result>;
+  run: (values: Values, headers: IfMatch) => Promise<Result>;
   /** Message of the success toast. */
   done?: string | ((result: Result, values: Values) => string);
   refresh?: PathPrefix[];
-  onDone?: (result: Result) => void;
+  onDone?: (result: Result) => unknown;
+  /** Keeps unsaved changes of a stored resource; see kept-draft.ts. */
+  draft?: DraftOptions<Values>;
 }
 
+interface DraftOptions<Values> {
+  /** Path of the resource in the console, and the form, if it has several. */
+  key: string;
+  /** Of the values that the form is filled with. It is sent with the changes, so that a conflict is detected. */
+  etag: string | null;
+  /** After another action of the page has changed the resource. */
+  ownEtag?: string | null;
+  /** Removes what must not be stored in the browser, such as secrets. */
+  toStored?: (values: Values) => Values;
+}
+
+interface KeptForm<Values> {
+  base: Values;
+  values: Values;
+  etag: string | null;
+}
+
+type IfMatch = { 'if-match'?: string };
+
 export function useApiForm<Values extends Record<string, unknown>, Result>(options: ApiFormOptions<Values, Result>) {
-  const { initialValues, validate, run, done, refresh, onDone } = options;
-  const form = useForm<Values>({ initialValues, validate });
-  const action = useAction<Values, Result>({ run, done, refresh, onDone, silent: true });
+  const { initialValues, validate, run, done, refresh, onDone, draft } = options;
+  const [kept] = useState(() => (draft ? readKeptDraft<KeptForm<Values>>(draft.key) : undefined));
+  const form = useForm<Values>({ initialValues: kept?.base ?? initialValues, validate });
+  const [base] = useState(kept?.base ?? initialValues);
+  // Does not change while the user types, even if the page refreshes.
+  const [startEtag] = useState(kept?.etag ?? draft?.etag ?? null);
+  const etag = draft?.ownEtag ?? startEtag;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the page is opened
+  useEffect(() => {
+    if (kept) form.setValues(kept.values);
+  }, []);
+  const isChanged = draft !== undefined && form.isDirty();
+  const values = isChanged ? (draft.toStored?.(form.values) ?? form.values) : undefined;
+  useKeptDraft(draft?.key, values && { base, values, etag });
+  const forget = () => {
+    if (!draft) return;
+    forgetDraft(draft.key);
+    form.resetDirty();
+  };
+  const action = useAction<Values, Result>({
+    run: sent => run(sent, etag ? { 'if-match': etag } : {}),
+    done,
+    refresh,
+    onDone: result => {
+      forget();
+      return onDone?.(result);
+    },
+    silent: true,
+  });
   const submit = (event: FormEvent<HTMLFormElement>) => {
     const element = event.currentTarget;
     const send = form.onSubmit(
@@ -37,7 +85,12 @@ export function useApiForm<Values extends Record<string, unknown>, Result>(optio
     );
     send(event);
   };
-  return { form, action, submit };
+  const discard = () => {
+    forget();
+    form.setValues(base);
+    form.resetDirty(base);
+  };
+  return { form, action, submit, forget, discard: isChanged ? discard : undefined };
 }
 
 /** Focuses the first invalid field once it is marked; in a long form it may be out of view. */
@@ -45,7 +98,10 @@ function focusFirstError(element: HTMLFormElement): void {
   requestAnimationFrame(() => element.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
 }
 
-type ApiForm = Pick<ReturnType<typeof useApiForm<Record<string, unknown>, unknown>>, 'submit'> & {
+type ApiForm = Pick<
+  ReturnType<typeof useApiForm<Record<string, unknown>, unknown>>,
+  'submit' | 'forget' | 'discard'
+> & {
   form: { values: object; isDirty: () => boolean };
   action: { error: unknown; isPending: boolean };
 };
@@ -83,11 +139,26 @@ export function ApiForm({ of, submit, cancel, permission, isDisabled, reload, la
     <form noValidate onSubmit={of.submit} aria-label={label} ref={element}>
       <Stack gap="sm">
         {children}
-        <FormFailure error={action.error} shown={Object.keys(form.values)} reload={reload} />
+        <FormFailure
+          error={action.error}
+          shown={Object.keys(form.values)}
+          reload={
+            reload &&
+            (() => {
+              of.forget();
+              reload();
+            })
+          }
+        />
         <FormButtons isSticky={isLong}>
           {cancel && (
             <Button variant="default" onClick={cancel}>
               {texts.cancel}
+            </Button>
+          )}
+          {of.discard && (
+            <Button variant="default" onClick={of.discard}>
+              {texts.discardChanges}
             </Button>
           )}
           {permission ? (

@@ -4,10 +4,11 @@
  * unsaved draft is kept in the tab's session storage and restored when the user returns to the page.
  */
 import { useQueryClient } from '@tanstack/react-query';
-import { useCallback, useEffect, useState } from 'react';
+import { useCallback, useState } from 'react';
 import { ApiError } from '../api.ts';
 import { showError, showSuccess } from '../components/actions.tsx';
 import type { ConflictInfo } from '../components/conflict.tsx';
+import { forgetDraft, readKeptDraft, useKeptDraft } from '../components/kept-draft.ts';
 import { refreshAll } from '../queries.ts';
 import { texts } from '../texts/designer.ts';
 import { isSame, listKept, listReplaced, rebase } from './merge.ts';
@@ -60,7 +61,9 @@ export function useTaggedDraft<Stored extends { id: number }, Draft extends obje
   const queries = useQueryClient();
   const [start] = useState<StoredDraft<Stored, Draft>>(() => {
     const base = loaded ? toDraft(loaded.value) : blank();
-    return readStoredDraft(storageKeyOf(scope, loaded)) ?? { stored: loaded, base, draft: base };
+    return (
+      readKeptDraft<StoredDraft<Stored, Draft>>(draftKeyOf(scope, loaded)) ?? { stored: loaded, base, draft: base }
+    );
   });
   const [stored, setStored] = useState(start.stored);
   const [base, setBase] = useState(start.base);
@@ -69,21 +72,12 @@ export function useTaggedDraft<Stored extends { id: number }, Draft extends obje
   const [conflict, setConflict] = useState<Conflicting<Stored, Draft>>();
   const [errors, setErrors] = useState<Record<string, string[]>>({});
   const isDirty = !isSame(draft, base);
-  const storageKey = storageKeyOf(scope, stored);
+  const draftKey = draftKeyOf(scope, stored);
   const change = useCallback((changes: Partial<Draft> | ((draft: Draft) => Draft)) => {
     setDraft(current => (typeof changes === 'function' ? changes(current) : { ...current, ...changes }));
   }, []);
 
-  useEffect(() => {
-    if (isDirty) sessionStorage.setItem(storageKey, JSON.stringify({ stored, base, draft }));
-    else sessionStorage.removeItem(storageKey);
-  }, [isDirty, storageKey, stored, base, draft]);
-  useEffect(() => {
-    if (!isDirty) return;
-    const warn = (event: BeforeUnloadEvent) => event.preventDefault();
-    window.addEventListener('beforeunload', warn);
-    return () => window.removeEventListener('beforeunload', warn);
-  }, [isDirty]);
+  useKeptDraft(draftKey, isDirty ? { stored, base, draft } : undefined);
 
   /** Makes the saved values the base of later comparisons; fields edited in the meantime keep their text. */
   const settle = (saved: TaggedResource<Stored>, sent: Draft, fields: (keyof Draft)[]) => {
@@ -104,7 +98,7 @@ export function useTaggedDraft<Stored extends { id: number }, Draft extends obje
     if (!from) {
       const created = await create(sent);
       // The draft is now stored under the new ID.
-      sessionStorage.removeItem(storageKey);
+      forgetDraft(draftKey);
       settle(created, sent, Object.keys(sent) as (keyof Draft)[]);
       return created.value.id;
     }
@@ -202,14 +196,6 @@ function pick<T extends object>(from: T, fields: (keyof T)[]): Partial<T> {
   return Object.fromEntries(fields.map(field => [field, from[field]])) as Partial<T>;
 }
 
-function storageKeyOf(scope: string, stored: TaggedResource<{ id: number }> | undefined): string {
-  return `belfry-draft ${scope}/${stored?.value.id ?? 'new'}`;
-}
-
-function readStoredDraft<Stored, Draft>(key: string): StoredDraft<Stored, Draft> | undefined {
-  try {
-    return JSON.parse(sessionStorage.getItem(key) ?? '') as StoredDraft<Stored, Draft>;
-  } catch {
-    return undefined;
-  }
+function draftKeyOf(scope: string, stored: TaggedResource<{ id: number }> | undefined): string {
+  return `${scope}/${stored?.value.id ?? 'new'}`;
 }

@@ -75,14 +75,14 @@ interface FormProps {
 function Form({ settings, etag, refill }: FormProps) {
   const org = useOrg();
   const refusal = useRefusal()('organization:write');
-  const [tag] = useState(etag);
   const editing = useApiForm({
     initialValues: {
       name: settings.name,
       retention_days: settings.retention_days as number | string,
       max_key_lifetime_days: (settings.max_key_lifetime_days ?? '') as number | string,
     },
-    run: ({ name, retention_days, max_key_lifetime_days: keyDays }) =>
+    draft: { key: `${org}/settings`, etag },
+    run: ({ name, retention_days, max_key_lifetime_days: keyDays }, headers) =>
       take(
         api.PATCH('/api/o/{org}/', {
           params: { path: { org } },
@@ -91,7 +91,7 @@ function Form({ settings, etag, refill }: FormProps) {
             retention_days: Number(retention_days),
             max_key_lifetime_days: keyDays === '' ? null : Number(keyDays),
           },
-          headers: tag ? { 'if-match': tag } : {},
+          headers,
         }),
       ),
     done: texts.saved,

@@ -48,6 +48,7 @@ export const texts = {
   errorWithRequest: (error: Part, requestId: Part) => `${error} (request ${requestId})`,
   cancel: 'Cancel',
   undo: 'Undo',
+  discardChanges: 'Discard changes',
   changes: 'Changes',
   field: 'Field',
   before: 'Before',

@@ -81,17 +81,16 @@ function Form({
 }) {
   const org = useOrg();
   const refusal = useRefusal()('category:write');
-  // ETag of the values in the form; it does not change while the user types.
-  const [tag] = useState(etag);
   const editing = useApiForm({
     initialValues: valuesOf(category),
     validate,
-    run: values =>
+    draft: { key: `${org}/categories/${category.slug}`, etag },
+    run: (values, headers) =>
       take(
         api.PATCH('/api/o/{org}/categories/{category}/', {
           params: { path: { org, category: category.slug } },
           body: fieldsOf(values),
-          headers: tag ? { 'if-match': tag } : {},
+          headers,
         }),
       ),
     done: texts.saved,

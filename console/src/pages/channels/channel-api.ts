@@ -39,8 +39,7 @@ export function createChannel({ org, prj }: ChannelScope, body: NewChannel) {
     : take(api.POST('/api/o/{org}/c/', { params: { path: { org } }, body }));
 }
 
-export function changeChannel({ org, prj }: ChannelScope, channel: string, body: ChannelChanges, etag?: string | null) {
-  const headers = etag ? { 'if-match': etag } : {};
+export function changeChannel({ org, prj }: ChannelScope, channel: string, body: ChannelChanges, headers = {}) {
   return prj
     ? takeTagged(api.PATCH(ofProject, { params: { path: { org, prj, channel } }, body, headers }))
     : takeTagged(api.PATCH(one, { params: { path: { org, channel } }, body, headers }));

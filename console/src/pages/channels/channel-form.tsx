@@ -4,7 +4,7 @@ import { type ReactNode, useId } from 'react';
 import type { ChannelDetails, ProviderKind } from '../../api-types.ts';
 import { texts } from '../../texts/channels.ts';
 import { draftOf, type ProviderDraft, ProviderList } from './provider-list.tsx';
-import { toSend } from './settings-schema.ts';
+import { type Schema, toSend } from './settings-schema.ts';
 
 export interface ChannelDraft {
   name: string;
@@ -23,6 +23,16 @@ export function draftOfChannel(channel: ChannelDetails) {
   const drafts = providers.map(({ use, secrets_set, ...values }) => draftOf(use, values, secrets_set));
   const guard = { reputation_guard, max_bounce_percent, max_complaint_percent };
   return { name, on_unknown, rate_per_second, concurrency, ...guard, providers: drafts };
+}
+
+/** Without the secrets that were typed, which are not stored in the browser. */
+export function withoutSecrets(draft: ChannelDraft, kinds: ProviderKind[]): ChannelDraft {
+  const providers = draft.providers.map(provider => {
+    const { properties = {} } = (kinds.find(({ name }) => name === provider.use)?.settings ?? {}) as Schema;
+    const kept = Object.entries(provider.values).filter(([name, value]) => value === null || !properties[name]?.secret);
+    return { ...provider, values: Object.fromEntries(kept) };
+  });
+  return { ...draft, providers };
 }
 
 /** The fields of the request; only email channels have a reputation guard. */

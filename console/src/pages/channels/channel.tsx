@@ -34,7 +34,7 @@ import {
 } from './channel-api.ts';
 import { ChannelDomain } from './channel-domain.tsx';
 import { ChannelFeedback } from './channel-feedback.tsx';
-import { ChannelFields, draftOfChannel, toChannelFields } from './channel-form.tsx';
+import { ChannelFields, draftOfChannel, toChannelFields, withoutSecrets } from './channel-form.tsx';
 import { ChannelInteractions } from './channel-interactions.tsx';
 import { ChannelHealth, ChannelState } from './channel-state.tsx';
 import { TestDrawer } from './test-drawer.tsx';
@@ -51,7 +51,7 @@ export default function ChannelPage() {
     pause => pause.kind === 'channel' && pause.path === (prj ? `${prj}/${slug}` : slug),
   );
   const queries = useQueryClient();
-  // ETag of the values in the form; it does not change while the user types, even if the page refreshes.
+  // The ETag changes with the actions of this page.
   const [filled, setFilled] = useState({ count: 0, etag: undefined as string | null | undefined });
   const current = () => queries.getQueryData<{ etag: string | null }>(channelQuery(scope, slug).queryKey)?.etag;
   const refill = () => setFilled(({ count }) => ({ count: count + 1, etag: current() }));
@@ -86,7 +86,8 @@ export default function ChannelPage() {
                 key={`${channel.slug} ${filled.count}`}
                 scope={scope}
                 channel={channel}
-                etag={filled.etag ?? data.etag}
+                etag={data.etag}
+                ownEtag={filled.etag}
                 refill={refill}
               />
             </Section>
@@ -120,16 +121,23 @@ interface FormProps {
   scope: ChannelScope;
   channel: ChannelDetails;
   etag: string | null;
+  ownEtag: string | null | undefined;
   refill: () => void;
 }
 
-function Form({ scope, channel, etag, refill }: FormProps) {
+function Form({ scope, channel, etag, ownEtag, refill }: FormProps) {
   const kinds = useProviderKinds();
   const queries = useQueryClient();
   const refusal = useRefusal()('channel:write');
   const editing = useApiForm({
     initialValues: draftOfChannel(channel),
-    run: draft => changeChannel(scope, channel.slug, toChannelFields(channel.type, draft), etag),
+    draft: {
+      key: `${scope.org}/${scope.prj ?? ''}/channels/${channel.slug}`,
+      etag,
+      ownEtag,
+      toStored: draft => withoutSecrets(draft, kinds.data ?? []),
+    },
+    run: (draft, headers) => changeChannel(scope, channel.slug, toChannelFields(channel.type, draft), headers),
     done: texts.savedToast,
     refresh: channelPaths,
     onDone: refill,

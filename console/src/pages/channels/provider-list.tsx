@@ -11,8 +11,8 @@ import { SettingsFields } from './settings-fields.tsx';
 import { type Schema, type Values, withoutEmpty } from './settings-schema.ts';
 
 export interface ProviderDraft {
-  /** React key, unique within the form. */
-  key: number;
+  /** React key, unique within the form, also for drafts that were kept. */
+  key: string;
   use: string;
   values: Values;
   /** The stored values. */
@@ -20,10 +20,8 @@ export interface ProviderDraft {
   secretsSet: string[];
 }
 
-let nextKey = 0;
-
 export function draftOf(use: string, values: Values = {}, secretsSet: string[] = []): ProviderDraft {
-  return { key: nextKey++, use, values, before: values, secretsSet };
+  return { key: Math.random().toString(36).slice(2), use, values, before: values, secretsSet };
 }
 
 interface ProviderListProps {
@@ -47,7 +45,7 @@ export function titleOf(kinds: ProviderKind[], name: string): string {
 export function ProviderList({ kinds, type, drafts, onChange, errors }: ProviderListProps) {
   const [announcement, setAnnouncement] = useState('');
   // Moving a card loses the focus, so it is restored on the button that was pressed.
-  const moved = useRef<{ key: number; by: number } | undefined>(undefined);
+  const moved = useRef<{ key: string; by: number } | undefined>(undefined);
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (!moved.current) return;

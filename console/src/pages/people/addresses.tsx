@@ -150,7 +150,7 @@ function NewAddress({ username }: { username: string }) {
     run: body => take(api.POST('/api/o/{org}/u/{username}/address/', { params: { path: { org, username } }, body })),
     done: added => texts.addedAddress(added.value),
     refresh: ['/api/o/{org}/u/{username}/'],
-    onDone: () => form.setFieldValue('value', ''),
+    onDone: (): void => form.setFieldValue('value', ''),
   });
   const { form } = adding;
   return (

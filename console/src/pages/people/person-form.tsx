@@ -1,12 +1,9 @@
 import { Fieldset, SimpleGrid, Stack, TextInput } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import { api, take } from '../../api.ts';
 import type { Profile } from '../../api-types.ts';
 import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { JsonEditor, readObject } from '../../components/json-editor.tsx';
 import { useOrg } from '../../paths.ts';
-import { readTagged } from '../../queries.ts';
 import { useRefusal } from '../../session.tsx';
 import { texts } from '../../texts/people.ts';
 
@@ -21,20 +18,19 @@ function valuesOf({ first_name, last_name, locale, custom_fields }: Profile) {
   };
 }
 
-export function profileQuery(org: string, username: string) {
-  return readTagged('/api/o/{org}/u/{username}/profile/', { path: { org, username } });
+interface PersonFormProps {
+  person: Profile;
+  etag: string | null;
+  refill: () => unknown;
 }
 
-export function PersonForm({ person, etag }: { person: Profile; etag: string | null }) {
+export function PersonForm({ person, etag, refill }: PersonFormProps) {
   const org = useOrg();
-  const queries = useQueryClient();
   const refusal = useRefusal()('user:write');
-  // ETag of the values in the form; it does not change while the user types.
-  const [tag, setTag] = useState(etag);
-  const stored = profileQuery(org, person.username);
   const editing = useApiForm({
     initialValues: valuesOf(person),
-    run: ({ first_name, last_name, locale, custom_fields: text }) => {
+    draft: { key: `${org}/people/${person.username}`, etag },
+    run: ({ first_name, last_name, locale, custom_fields: text }, headers) => {
       const read = readObject(text);
       return take(
         api.PATCH('/api/o/{org}/u/{username}/profile/', {
@@ -45,21 +41,15 @@ export function PersonForm({ person, etag }: { person: Profile; etag: string | n
             locale: locale.trim() || null,
             ...('value' in read && { custom_fields: read.value }),
           },
-          headers: tag ? { 'if-match': tag } : {},
+          headers,
         }),
       );
     },
     done: texts.saved,
     refresh: ['/api/o/{org}/u/'],
-    onDone: () => refill(),
+    onDone: refill,
   });
   const { form } = editing;
-  const refill = () => {
-    const read = queries.getQueryData<{ value: Profile; etag: string | null }>(stored.queryKey);
-    if (!read) return;
-    form.setValues(valuesOf(read.value));
-    setTag(read.etag);
-  };
   const custom = readObject(form.values.custom_fields);
   const problem = 'error' in custom ? custom.error : undefined;
   return (
@@ -69,7 +59,7 @@ export function PersonForm({ person, etag }: { person: Profile; etag: string | n
       submit={texts.save}
       permission="user:write"
       isDisabled={problem !== undefined}
-      reload={() => void queries.refetchQueries(stored).then(refill)}
+      reload={refill}
     >
       <Fieldset variant="unstyled" disabled={refusal !== undefined}>
         <Stack gap="sm">

@@ -16,11 +16,12 @@ import { Page, Section } from '../../components/page.tsx';
 import { Failure, Loading } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { to, useOrg } from '../../paths.ts';
+import { readTagged } from '../../queries.ts';
 import { texts } from '../../texts/people.ts';
 import { Addresses } from './addresses.tsx';
 import { History } from './history.tsx';
 import { Memberships } from './memberships.tsx';
-import { PersonForm, profileQuery } from './person-form.tsx';
+import { PersonForm } from './person-form.tsx';
 import { PersonInbox } from './person-inbox.tsx';
 import { PersonQuietHours } from './person-quiet-hours.tsx';
 import { PreferenceHistory } from './preference-history.tsx';
@@ -33,9 +34,10 @@ const icon = { size: 15, stroke: 1.6 };
 export default function Person() {
   const org = useOrg();
   const { username = '' } = useParams();
+  const [filled, setFilled] = useState(0);
   const parents = [{ label: texts.people, to: to.people(org) }];
   const { data, error, refetch } = useQuery({
-    ...profileQuery(org, username),
+    ...readTagged('/api/o/{org}/u/{username}/profile/', { path: { org, username } }),
   });
   if (!data) {
     return (
@@ -56,7 +58,12 @@ export default function Person() {
         <Grid.Col span={{ base: 12, md: 8 }}>
           <Stack>
             <Section title={texts.profile}>
-              <PersonForm key={person.username} person={person} etag={etag} />
+              <PersonForm
+                key={`${person.username} ${filled}`}
+                person={person}
+                etag={etag}
+                refill={() => refetch().then(() => setFilled(count => count + 1))}
+              />
             </Section>
             <Addresses username={username} />
             <Preferences username={username} />

@@ -102,12 +102,13 @@ function LimitsForm({ limits, etag, onClose }: FormProps) {
   const org = useOrg();
   const editing = useApiForm({
     initialValues: Object.fromEntries(names.map(name => [name, limits[name] ?? ''])) as Record<Name, number | string>,
-    run: values =>
+    draft: { key: `${org}/limits`, etag },
+    run: (values, headers) =>
       take(
         api.PATCH('/api/o/{org}/limits/', {
           params: { path: { org } },
           body: Object.fromEntries(names.map(name => [name, values[name] === '' ? null : Number(values[name])])),
-          headers: etag ? { 'if-match': etag } : {},
+          headers,
         }),
       ),
     done: texts.saved,

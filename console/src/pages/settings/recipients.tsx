@@ -30,8 +30,6 @@ interface RecipientSettingsProps {
 export function RecipientSettings({ settings, etag, refill }: RecipientSettingsProps) {
   const org = useOrg();
   const refusal = useRefusal()('organization:write');
-  // ETag of the values in the form; it does not change while the user types.
-  const [tag] = useState(etag);
   const editing = useApiForm({
     initialValues: {
       brand_color: settings.brand_color ?? '',
@@ -40,7 +38,8 @@ export function RecipientSettings({ settings, etag, refill }: RecipientSettingsP
       ...toQuietHoursValues(settings.quiet_hours, settings.timezone, 'none'),
     },
     validate: validateQuietHours,
-    run: ({ brand_color, logo_url, max_per_day, ...quiet }) =>
+    draft: { key: `${org}/settings/recipients`, etag },
+    run: ({ brand_color, logo_url, max_per_day, ...quiet }, headers) =>
       take(
         api.PATCH('/api/o/{org}/', {
           params: { path: { org } },
@@ -50,7 +49,7 @@ export function RecipientSettings({ settings, etag, refill }: RecipientSettingsP
             max_per_day: max_per_day === '' ? null : Number(max_per_day),
             ...toQuietHoursFields(quiet, 'none'),
           },
-          headers: tag ? { 'if-match': tag } : {},
+          headers,
         }),
       ),
     done: texts.saved,

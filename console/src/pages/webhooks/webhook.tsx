@@ -129,17 +129,16 @@ function Health({ of: { health, previous_secret_expires_at } }: { of: WebhookDat
 function Form({ webhook, etag, refill }: { webhook: WebhookData; etag: string | null; refill: () => Promise<void> }) {
   const org = useOrg();
   const refusal = useRefusal()('webhook:write');
-  // ETag of the values in the form; it does not change while the user types.
-  const [tag] = useState(etag);
   const { slug, name, url, types, enabled } = webhook;
   const editing = useApiForm({
     initialValues: { slug, name, url, types, enabled, secret: '' },
-    run: ({ slug: _, secret, ...body }) =>
+    draft: { key: `${org}/webhooks/${slug}`, etag, toStored: values => ({ ...values, secret: '' }) },
+    run: ({ slug: _, secret, ...body }, headers) =>
       take(
         api.PATCH('/api/o/{org}/webhooks/{webhook}/', {
           params: { path: { org, webhook: slug } },
           body: { ...body, ...(body.url !== url && { secret: secret.trim() || null }) },
-          headers: tag ? { 'if-match': tag } : {},
+          headers,
         }),
       ),
     done: texts.saved,
