@@ -78,7 +78,7 @@ async function describeApi(): Promise<string> {
       engineCounts: { missingVariables: 0 },
       pool: () => ({ total: 0, idle: 0, waiting: 0 }),
     }),
-    metricsAccess: { ownPort: false, token: undefined },
+    metricsAccess: { ownPort: false, token: undefined, isPublic: false },
     describe: registerSwagger,
   });
   await server.ready();

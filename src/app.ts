@@ -311,7 +311,7 @@ export async function startService(
     corsOrigins: config.corsOrigins,
     withDemo: runtime.embedded,
     metrics,
-    metricsAccess: { ownPort: metricsServer !== undefined, token },
+    metricsAccess: { ownPort: metricsServer !== undefined, token, isPublic: !isLoopback(config.host) },
     rounds,
   });
 
@@ -349,9 +349,7 @@ export async function startService(
     mailboxes?.start();
     const metricsAddress = metricsServer && (await listenForMetrics(metricsServer, config.metrics, log));
     if (!metricsServer && !token && !isLoopback(config.host)) {
-      log.warn(
-        '/metrics is readable by everyone who can reach this address: set METRICS_TOKEN, or METRICS_PORT to move it to its own port',
-      );
+      log.info('/metrics is closed: set METRICS_TOKEN to read it, or METRICS_PORT to serve metrics on their own port');
     }
     mails = await openMailListener(deps, log, config);
     const address = await server.listen({

@@ -55,7 +55,7 @@ export interface Config {
   readonly trustProxy: readonly string[];
   readonly corsOrigins: readonly string[];
   readonly logLevel: (typeof logLevels)[number];
-  /** Without a port, metrics are served at `/metrics` next to the API; without a token, anyone who reaches them can read them. */
+  /** Without a port, metrics are served at `/metrics` next to the API: if `host` is not a loopback address, only with a token. */
   readonly metrics: { host: string; port: number | undefined; token: string | undefined };
   /** Where spans are exported to. Undefined: tracing is off. */
   readonly traces: TraceSettings | undefined;

@@ -31,6 +31,7 @@ const catalogue = {
   'interaction.refused': ['unauthorized', 'The sender of the interaction could not be verified'],
 
   'metrics.token': ['unauthorized', 'The metrics token is required'],
+  'metrics.closed': ['forbidden', 'Metrics are not served at this address'],
 
   'key.missing': ['unauthorized', 'An API key is required'],
   'key.invalid': ['unauthorized', 'The API key is not valid'],

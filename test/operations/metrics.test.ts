@@ -1,7 +1,10 @@
 /** Access to the Prometheus metrics, next to the API and on their own port. */
 import { request } from 'node:http';
+import Fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
+import { sendError } from '../../src/http/server/errors.ts';
+import { registerMetrics } from '../../src/http/server/metrics.ts';
 import { testService } from '../support/database.ts';
 
 const token = 'a token of many letters'.replaceAll(' ', '-');
@@ -31,20 +34,47 @@ describe('metrics next to the API', () => {
     return new Set([...lines].map(([, all]) => new RegExp(`${name}="([^"]*)"`).exec(all!)![1]));
   };
 
-  test('are open without a token', async () => {
+  test('are open without a token on a loopback address', async () => {
     const answer = await fetch(`${service.address}/metrics`);
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/plain')]);
     expect(await answer.text()).toContain('belfry_triggers_waiting 0');
+  });
+
+  test('are read once for all requests within a second', async () => {
+    const read = async () => (await fetch(`${service.address}/metrics`)).text();
+    const [first, ...others] = await Promise.all([read(), read(), read()]);
+    expect(new Set([...others, await read()])).toEqual(new Set([first]));
+    await expect.poll(read, { timeout: 5_000 }).not.toBe(first);
   });
 
   test('count unknown paths under one route, and unknown methods as other', async () => {
     for (let i = 0; i < 20; i++) await fetch(`${service.address}/nowhere/${i}`);
     for (const method of ['PROPFIND', 'MKCOL', 'PURGE', 'LOCK']) await send(method, `${service.address}/api/o/acme/`);
     for (const method of ['REPORT', 'SEARCH']) await send(method, `${service.address}/nowhere/`);
+    await expect.poll(async () => [...(await labels('method'))].sort(), { timeout: 5_000 }).toEqual(['GET', 'other']);
     const routes = [...(await labels('route'))];
     expect(routes).toContain('none');
     expect(routes.filter(route => route!.includes('nowhere'))).toEqual([]);
-    expect([...(await labels('method'))].sort()).toEqual(['GET', 'other']);
+  });
+});
+
+describe('metrics of a server that other machines can reach', () => {
+  const open = (access: { token?: string; ownPort?: boolean }) => {
+    const app = Fastify().setErrorHandler(sendError);
+    const metrics = { observe: () => {}, read: async () => ({ type: 'text/plain', text: 'belfry_workers 1' }) };
+    registerMetrics(app, metrics, { ownPort: false, token: undefined, isPublic: true, ...access });
+    return app;
+  };
+
+  test('are closed without a token', async () => {
+    const answer = await open({}).inject('/metrics');
+    expect([answer.statusCode, answer.json()]).toEqual([403, expect.objectContaining({ code: 'metrics.closed' })]);
+    expect(answer.json().detail).toContain('METRICS_TOKEN');
+  });
+
+  test('are served with the token', async () => {
+    const answer = await open({ token }).inject({ url: '/metrics', headers: bearer(token) });
+    expect(answer.body).toBe('belfry_workers 1');
   });
 });
 

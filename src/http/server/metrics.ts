@@ -159,7 +159,7 @@ export function createMetrics({ deps, outboxes, engineCounts, readEngine, pool }
       requests.inc({ method, route, status });
       seconds.observe({ method, route }, elapsed);
     },
-    async read() {
+    read: onceAtATime(async () => {
       startDefaults();
       const engine = await readEngine?.();
       engineUp?.set(engine ? 1 : 0);
@@ -167,7 +167,26 @@ export function createMetrics({ deps, outboxes, engineCounts, readEngine, pool }
       const own = await shared.getMetricsAsJSON();
       parts.push(await AggregatorRegistry.aggregate(engine ? [engine, own] : [own]).metrics());
       return { type: registry.contentType, text: parts.join('\n') };
-    },
+    }),
+  };
+}
+
+/** Reading takes 30 ms and asks the database, so requests within this time get the same answer. */
+const maxAgeMs = 1_000;
+
+/** Concurrent calls share one read, and its result is used for `maxAgeMs`. A failure is not kept. */
+function onceAtATime<T>(read: () => Promise<T>): () => Promise<T> {
+  let reading: Promise<T> | undefined;
+  let readUntil = 0;
+  return () => {
+    if (reading && performance.now() < readUntil) return reading;
+    readUntil = Number.POSITIVE_INFINITY;
+    reading = read();
+    const forget = (ageMs: number) => () => {
+      readUntil = performance.now() + ageMs;
+    };
+    reading.then(forget(maxAgeMs), forget(0));
+    return reading;
   };
 }
 
@@ -175,14 +194,23 @@ export interface MetricsAccess {
   /** Whether metrics are served on their own port instead of next to the API. */
   ownPort: boolean;
   token: string | undefined;
+  /** Whether other machines can reach the API: metrics are then served next to it only with a token. */
+  isPublic: boolean;
 }
 
-export function registerMetrics(app: FastifyInstance, metrics: Metrics, { ownPort, token }: MetricsAccess): void {
+export function registerMetrics(app: FastifyInstance, metrics: Metrics, access: MetricsAccess): void {
+  const { ownPort, token, isPublic } = access;
   app.addHook('onResponse', async (request, reply) =>
     metrics.observe(request.method, request.routeOptions.url, reply.statusCode, reply.elapsedTime / 1_000),
   );
   if (ownPort) return;
   app.get('/metrics', { schema: { hide: true } }, async (request, reply) => {
+    if (isPublic && token === undefined) {
+      throw new AppError(
+        'metrics.closed',
+        'HOST is not a loopback address: set METRICS_TOKEN to read metrics here, or METRICS_PORT to serve them on their own port',
+      );
+    }
     if (!isAllowed(request.headers.authorization, token)) {
       throw new AppError('metrics.token', 'send the token in the header Authorization: Bearer <METRICS_TOKEN>');
     }
