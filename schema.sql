@@ -1143,6 +1143,24 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION announce_user()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'UPDATE' then
+    perform pg_notify('belfry_changed', 'user ' || new.id);
+    -- For processes of the previous version, which end the streams of these users.
+    perform pg_notify('belfry_inbox', 'revoked ' || new.organization_id || ':' || new.id);
+  elsif (select count(*) from (select from gone limit 101) first) > 100 then
+    perform pg_notify('belfry_changed', organization_id::text)
+      from (select distinct organization_id from gone) organizations;
+  else
+    perform pg_notify('belfry_changed', 'user ' || id) from gone;
+  end if;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION count_added_to_inbox()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1418,6 +1436,10 @@ CREATE TRIGGER announce_stop AFTER UPDATE ON users
   FOR EACH ROW WHEN (old.locked IS DISTINCT FROM new.locked OR old.choices IS DISTINCT FROM new.choices OR old.quiet_hours IS DISTINCT FROM new.quiet_hours OR old.timezone IS DISTINCT FROM new.timezone) EXECUTE FUNCTION announce_stop();
 CREATE TRIGGER announce_stop_deleted AFTER DELETE ON users REFERENCING OLD TABLE AS gone
   FOR EACH STATEMENT EXECUTE FUNCTION announce_stop();
+CREATE TRIGGER announce_user AFTER UPDATE OF locked, link_generation, username ON users
+  FOR EACH ROW WHEN (old.locked IS DISTINCT FROM new.locked OR old.link_generation IS DISTINCT FROM new.link_generation OR old.username IS DISTINCT FROM new.username) EXECUTE FUNCTION announce_user();
+CREATE TRIGGER announce_user_deleted AFTER DELETE ON users REFERENCING OLD TABLE AS gone
+  FOR EACH STATEMENT EXECUTE FUNCTION announce_user();
 CREATE TRIGGER keep_user BEFORE UPDATE ON users
   FOR EACH ROW WHEN (old.username IS DISTINCT FROM new.username OR old.email IS DISTINCT FROM new.email OR old.first_name IS DISTINCT FROM new.first_name OR old.last_name IS DISTINCT FROM new.last_name OR old.locked IS DISTINCT FROM new.locked OR old.locale IS DISTINCT FROM new.locale OR old.custom_fields IS DISTINCT FROM new.custom_fields OR old.timezone IS DISTINCT FROM new.timezone OR old.memberships IS DISTINCT FROM new.memberships) EXECUTE FUNCTION keep_user();
 CREATE TRIGGER announce_stop AFTER UPDATE ON addresses

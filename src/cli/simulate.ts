@@ -33,7 +33,7 @@ not, then the first ${maxShown} messages, and the variables that are missing in 
     const remote = remoteOf(terminal);
     const simulation = remote
       ? await remote.request<Simulation>('POST', `${path}simulate/`, body)
-      : await terminal.withDeps(async deps => simulateEvent(deps, await resolveEventPath(deps, slugs), body, true));
+      : await terminal.withDeps(async deps => simulateEvent(deps, await resolveEventPath(deps, slugs), body, 'all'));
     terminal.print(json ? JSON.stringify(simulation, null, 2) : describe(simulation));
     return 0;
   },

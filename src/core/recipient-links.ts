@@ -19,9 +19,14 @@ interface AcknowledgeLink extends LinkHolder {
   occurrenceId: string;
 }
 
+/** What created a token: an API key, by its id, or a session, by the hash of its cookie. */
+export type Issuer = { key: string } | { session: Buffer };
+
 interface RecipientToken extends LinkHolder {
   /** Seconds since 1970. */
   expiresAt: number;
+  /** The token ends with it. Absent for tokens of Belfry itself. */
+  issuer?: Issuer;
 }
 
 const purposes = {
@@ -55,7 +60,10 @@ export function signAcknowledgeToken(link: AcknowledgeLink, sign: Sign): string 
 }
 
 export function signRecipientToken(token: RecipientToken, sign: Sign): string {
-  const text = `${holderText(token)}.${token.expiresAt.toString(36)}`;
+  const { issuer, expiresAt } = token;
+  const parts = [holderText(token), expiresAt.toString(36)];
+  if (issuer) parts.push('key' in issuer ? `k${issuer.key}` : `s${issuer.session.toString('base64url')}`);
+  const text = parts.join('.');
   return `${recipientTokenPrefix}${appendSignature(text, purposes.recipient, sign)}`;
 }
 
@@ -84,8 +92,15 @@ export function verifyAcknowledgeToken(token: string, isSigned: IsSigned): Ackno
 export function verifyRecipientToken(token: string, isSigned: IsSigned): RecipientToken | undefined {
   if (!token.startsWith(recipientTokenPrefix)) return undefined;
   const parts = verify(token.slice(recipientTokenPrefix.length), purposes.recipient, isSigned);
-  const holder = parts?.length === 4 && toHolder(parts);
-  return holder ? { ...holder, expiresAt: Number.parseInt(parts![3]!, 36) } : undefined;
+  const holder = (parts?.length === 4 || parts?.length === 5) && toHolder(parts);
+  if (!holder) return undefined;
+  const [, , , expiresAt = '', issuer] = parts;
+  return { ...holder, expiresAt: Number.parseInt(expiresAt, 36), ...(issuer && { issuer: toIssuer(issuer) }) };
+}
+
+function toIssuer(text: string): Issuer {
+  const name = text.slice(1);
+  return text.startsWith('k') ? { key: name } : { session: Buffer.from(name, 'base64url') };
 }
 
 function verify(token: string, purpose: string, isSigned: IsSigned): string[] | undefined {

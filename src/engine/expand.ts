@@ -140,7 +140,7 @@ export async function expandNextPage(
   if (!occurrence) return request.after === 0 ? undefined : toExpansionResult([], [], { isDrained: false, readAt });
   const page = await decideOccurrence(
     engine,
-    new RecipientReader(readConnections(engine), engine.usage),
+    new RecipientReader(readConnections(engine), { usage: engine.usage }),
     occurrence,
     capacity.pageSizeFor(priority, occurrence.organization_id),
   );
@@ -174,7 +174,7 @@ async function decideMany(
   occurrences: ClaimedOccurrence[],
   limit: number,
 ): Promise<DecidedExpansion[]> {
-  const recipients = new RecipientReader(readConnections(engine), engine.usage);
+  const recipients = new RecipientReader(readConnections(engine), { usage: engine.usage });
   const pages: DecidedExpansion[] = [];
   let decided = 0;
   let size = firstGroupSize;

@@ -77,7 +77,7 @@ export async function runSteps(
 
 /** Decides runs until they have about a page of recipients together; the others are due again immediately. */
 async function decideMany(engine: Engine, claimed: ClaimedStep[], limit: number): Promise<RunPage[]> {
-  const recipients = new RecipientReader(readConnections(engine), engine.usage);
+  const recipients = new RecipientReader(readConnections(engine), { usage: engine.usage });
   const pages: RunPage[] = [];
   let decided = 0;
   for (const step of claimed) {

@@ -5,6 +5,7 @@
  */
 import { type TSchema, Type } from 'typebox';
 import { AppError, type ErrorCode } from '../core/errors.ts';
+import type { Scope } from '../core/identity/permissions.ts';
 import { isUuid } from '../core/ids.ts';
 import { findAddress } from '../db/audience/addresses.ts';
 import { findDistributionList } from '../db/audience/distribution-lists.ts';
@@ -27,13 +28,6 @@ import { findLayout, findVersionOfLayout } from '../services/configuration/layou
 import { findVersionOfMessage } from '../services/configuration/notifications.ts';
 import type { ResolvedPath } from '../services/configuration/organizations.ts';
 import type { Deps } from '../services/deps.ts';
-
-/** The part of an organization that the caller can access. */
-export interface Scope {
-  organization_id: number;
-  project_id: number | null;
-  application_id: number | null;
-}
 
 type Id = { id: number };
 

@@ -1,11 +1,11 @@
 /** Keeps track of which scopes have changed, as announced by the database, so that a reader knows whether a value is current. */
 
-/** The scope of an announcement: the id of an organization, an account, or the organizations that move between cells. */
-export type Scope = number | `account ${number}` | 'moves';
+/** The scope of an announcement: the id of an organization, an account, a user, or the organizations that move between cells. */
+export type Scope = number | `account ${number}` | `user ${number}` | 'moves';
 
 /** With more changed scopes, everything counts as changed instead, so that announcements cannot fill the memory. */
 const maxScopes = 100_000;
-const scopePattern = /^(?:moves|(?:account )?[1-9]\d{0,15})$/;
+const scopePattern = /^(?:moves|(?:account |user )?[1-9]\d{0,15})$/;
 
 export class Announcements {
   readonly #changedAt = new Map<Scope, number>();

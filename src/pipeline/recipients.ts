@@ -1,9 +1,11 @@
 /** Reads the recipients of a notification from a list, an expression over users, or the trigger. */
 import type pg from 'pg';
+import type { VisiblePeople } from '../core/identity/visible-people.ts';
 import { fold, isEmail } from '../core/text.ts';
 import type { TriggerOptions } from '../core/trigger.ts';
 import { addMissingEmails } from '../db/audience/addresses.ts';
 import {
+  findProjectMembers,
   findRecipientsByNameAcrossTenants,
   listMembersAsRecipients,
   listUsersAsRecipients,
@@ -55,6 +57,12 @@ interface NamedRequest {
   reject: (error: unknown) => void;
 }
 
+/** Whom a simulation may take into account. */
+interface Visibility {
+  projectId: number;
+  people: VisiblePeople;
+}
+
 /** Limits how many users an organization may have. */
 interface UserQuota {
   /** Reserves room for new users and returns how many of the requested ones may be created. */
@@ -74,13 +82,18 @@ interface ReaderDeps {
 export class RecipientReader {
   readonly #deps: ReaderDeps;
   readonly #usage: UserQuota | undefined;
+  readonly #visibility: Visibility | undefined;
   readonly #pages = new Map<string, Promise<RecipientRecord[]>>();
   #named: NamedRequest[] = [];
 
-  /** With `usage`, unknown emails become users, up to the organization's limit. Without it, as in a simulation, nothing is stored. */
-  constructor(deps: ReaderDeps, usage?: UserQuota) {
+  /**
+   * With `usage`, unknown emails become users, up to the organization's limit. Without it, as in a simulation, nothing is stored,
+   * and users that the caller may not see are treated as if they did not exist.
+   */
+  constructor(deps: ReaderDeps, { usage, visibility }: { usage?: UserQuota; visibility?: Visibility }) {
     this.#deps = deps;
     this.#usage = usage;
+    this.#visibility = visibility;
   }
 
   /** `mark` is called before each evaluation of a tenant's expression. */
@@ -99,7 +112,9 @@ export class RecipientReader {
       mark();
       return isPicked(source.picks, person);
     };
-    return { people: await filterInSlices(people, picks), next };
+    const picked = await filterInSlices(people, picks);
+    if (this.#visibility?.people !== 'project') return { people: picked, next };
+    return { people: await filterVisible(this.#deps.pool, picked, plan.project.id, 'project'), next };
   }
 
   #readPage(
@@ -145,7 +160,12 @@ export class RecipientReader {
       const missing = [...requested].filter(([name, { email }]) => !found.has(name) && isEmail(email));
       if (!this.#usage) for (const [name, one] of missing) found.set(name, unknownRecipient(one));
       const overLimit = this.#usage && missing.length > 0 ? await this.#create(this.#usage, missing, found) : undefined;
-      await markSuppressed(this.#deps, [...found.values()]);
+      // Whether an unknown address is suppressed is not visible either.
+      const isRestricted = this.#visibility !== undefined && this.#visibility.people !== 'all';
+      await markSuppressed(
+        this.#deps,
+        [...found.values()].filter(({ user_id }) => !isRestricted || user_id !== 0),
+      );
       for (const { organizationId, names, resolve } of requests) {
         const keys = names.map(name => keyOf(organizationId, fold(name)));
         const people = new Set(keys.map(key => found.get(key)));
@@ -161,7 +181,10 @@ export class RecipientReader {
   }
 
   async #find(requested: Map<string, NamedRecipient>): Promise<Map<string, RecipientRecord>> {
-    const people = await findRecipientsByNameAcrossTenants(this.#deps.pool, [...requested.values()]);
+    const { pool } = this.#deps;
+    const found = await findRecipientsByNameAcrossTenants(pool, [...requested.values()]);
+    const { projectId = 0, people: visible = 'all' } = this.#visibility ?? {};
+    const people = await filterVisible(pool, found, projectId, visible);
     return new Map(people.map(person => [keyOf(person.organization_id, person.username), person]));
   }
 
@@ -189,6 +212,20 @@ export class RecipientReader {
     for (const [name, person] of await this.#find(new Map(missing))) found.set(name, person);
     return overLimit;
   }
+}
+
+/** Leaves out the users of an organization that the caller may not see. */
+export async function filterVisible(
+  pool: pg.Pool,
+  people: RecipientRecord[],
+  projectId: number,
+  visible: VisiblePeople,
+): Promise<RecipientRecord[]> {
+  if (visible === 'all' || people.length === 0) return people;
+  if (visible === 'none') return [];
+  const ids = people.map(({ user_id }) => user_id);
+  const members = await findProjectMembers(pool, people[0]!.organization_id, projectId, ids);
+  return people.filter(({ user_id }) => members.has(user_id));
 }
 
 /** A recipient named by a trigger. */

@@ -63,6 +63,8 @@ export interface Deps {
   traces: Traces | undefined;
   /** Who makes the changes, for the audit log: the caller of a request, else the command line. */
   actor: Actor;
+  /** Throws if what allowed the request has ended in the meantime. Absent outside requests. */
+  requireAdmitted?: () => void;
   /** Undefined without replicas. */
   replicaReads: ReplicaReads | undefined;
   /** For the few statements that do not go through Kysely. */

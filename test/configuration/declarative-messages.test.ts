@@ -188,7 +188,7 @@ function mailing(slug: string, message: NotificationEntry['message'], more: Part
 
 async function written(deps: Deps, org: string) {
   const place = (await deps.tenantCache.resolvePath({ org, prj: 'p', app: 'a', evt: 'e' })) as Required<ResolvedPath>;
-  return (await simulate(deps, place, { context: {} }, true)).deliveries;
+  return (await simulate(deps, place, { context: {} }, 'all')).deliveries;
 }
 
 const htmlOf = async (slug: string, deps = runtime.deps) => (await written(deps, slug))[0]!.message?.html;

@@ -28,7 +28,7 @@ async function nextPage(tenant: Tenant, cursor: Cursor | null): Promise<Page> {
   const { deps } = world.service.runtime;
   const [event] = await tenant.sql<{ id: number }>('select id::int from events where organization_id = $1', tenant.id);
   const plan = (await deps.plans.findEvent(tenant.id, event!.id))!;
-  const recipients = new RecipientReader(deps);
+  const recipients = new RecipientReader(deps, {});
   const request = { context: {}, options: {}, cursor, limit: 2, now: Date.now() };
   const page = await decidePage({ plans: deps.plans, recipients }, plan, request);
   const decisions = page.decisions.map(({ notification, person, reason }) =>

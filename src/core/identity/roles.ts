@@ -1,5 +1,5 @@
 /** Roles of accounts in an organization. Each role includes the permissions of the previous one. */
-import { allows, type KeyPermission, permissions } from './permissions.ts';
+import { type Grant, type KeyPermission, permissions } from './permissions.ts';
 
 export const roles = ['viewer', 'editor', 'admin', 'owner'] as const;
 export type Role = (typeof roles)[number];
@@ -61,9 +61,14 @@ export function permissionsOf(role: Role): readonly KeyPermission[] {
 }
 
 /**
- * Whether an account or key with `own` permissions may grant or revoke the role: only if it has all of the role's
- * permissions itself. An admin therefore cannot make or remove an owner.
+ * Whether an account or key may grant or revoke the role: only if it has all of the role's permissions itself. An admin
+ * therefore cannot make or remove an owner.
  */
-export function mayGrant(own: readonly string[], role: Role): boolean {
-  return granted[role].every(permission => allows(own, permission));
+export function mayGrant(own: Grant, role: Role): boolean {
+  return own.lacking(granted[role]).length === 0;
+}
+
+/** Whether the one role has all permissions of the other. */
+export function includesRole(role: Role, other: Role): boolean {
+  return roles.indexOf(role) >= roles.indexOf(other);
 }

@@ -2,14 +2,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type pg from 'pg';
 import type { Db } from '../connection/pool.ts';
-import {
-  type InboxCounts,
-  type InboxKey,
-  type InboxMessage,
-  inboxChannel,
-  inboxColumns,
-  revokedTokens,
-} from './inbox.ts';
+import { type InboxCounts, type InboxKey, type InboxMessage, inboxChannel, inboxColumns } from './inbox.ts';
 
 /** For each change, the messages it applies to and the assignments. Messages already in that state keep their time. */
 const changes = {
@@ -94,12 +87,6 @@ async function changeMatching(
     with notified as (select pg_notify(${inboxChannel}, ${`${organizationId}:${userId}`}))
     update inboxes set sequence = sequence + ${listChanges} from notified where ${own}`.execute(db);
   return listChanges;
-}
-
-/** Ends the streams that were opened with a token of this user. */
-export async function announceRevokedTokens(db: Db, organizationId: number, userId: number): Promise<void> {
-  const payload = `${revokedTokens} ${organizationId}:${userId}`;
-  await sql`select pg_notify(${inboxChannel}, ${payload})`.execute(db);
 }
 
 /** How far a stream has read an inbox. */

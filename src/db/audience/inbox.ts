@@ -81,10 +81,6 @@ export const inboxColumns = [
 
 /** The NOTIFY channel for changed inboxes. The payload is `organization:user`, separated by spaces, or `*` for all. */
 export const inboxChannel = 'belfry_inbox';
-/** The first word of a payload that lists users whose tokens were revoked. */
-export const revokedTokens = 'revoked';
-/** The first word of a payload that lists organizations that have moved to another cell; sent by a trigger of the database. */
-export const leftOrganizations = 'left';
 
 // In key order, so that two batches never deadlock. Gaps from reserved but unused numbers are harmless.
 const reserve = {

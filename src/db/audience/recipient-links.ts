@@ -33,6 +33,28 @@ export async function findLinkedUser(db: Db, organizationId: number, userId: num
   return rows[0];
 }
 
+/** What decides whether a recipient token is valid. */
+export interface TokenHolder {
+  organization_id: number;
+  id: number;
+  username: string;
+  link_generation: number;
+  locked: boolean;
+}
+
+export async function findTokenHolder(
+  db: Db,
+  organizationId: number,
+  userId: number,
+): Promise<TokenHolder | undefined> {
+  return db
+    .selectFrom('users')
+    .select(['organization_id', 'id', 'username', 'link_generation', 'locked'])
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', userId)
+    .executeTakeFirst();
+}
+
 /** Returns the branding of an organization's hosted pages. */
 export async function findBranding(db: Db, organizationId: number): Promise<LinkedUser['organization'] | undefined> {
   const { rows } = await sql<LinkedUser['organization']>`

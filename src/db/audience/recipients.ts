@@ -168,6 +168,50 @@ export async function listUsersAsRecipients(pool: pg.Pool, organizationId: numbe
   return readRecipients(pool, listUsersStatement, [organizationId, page.after, page.limit]);
 }
 
+const listProjectMembersStatement = recipientStatement(
+  'recipients_of_project',
+  `select u.id as position, ${recipientColumns} from users u
+    where u.organization_id = $1 and u.id in (
+      select ma.user_id
+      from (
+        select address_id from members
+        where organization_id = $1
+          and list_id in (select id from distribution_lists where organization_id = $1 and project_id = $2)
+        limit $3
+      ) m
+      join addresses ma on ma.organization_id = $1 and ma.id = m.address_id
+    )`,
+);
+
+/** Lists the users among the first members of the project's lists, in the order of ids. */
+export async function listProjectMembersAsRecipients(
+  pool: pg.Pool,
+  organizationId: number,
+  projectId: number,
+  limit: number,
+): Promise<RecipientRecord[]> {
+  return readRecipients(pool, listProjectMembersStatement, [organizationId, projectId, limit]);
+}
+
+/** Returns which of these users are on a list of the project. */
+export async function findProjectMembers(
+  pool: pg.Pool,
+  organizationId: number,
+  projectId: number,
+  userIds: readonly number[],
+): Promise<Set<number>> {
+  const { rows } = await pool.query<{ user_id: number }>(
+    `select wanted.user_id from unnest($3::bigint[]) as wanted (user_id)
+      where exists (
+        select from addresses a
+        join members m on m.organization_id = a.organization_id and m.address_id = a.id
+        join distribution_lists l on l.organization_id = m.organization_id and l.id = m.list_id
+        where a.organization_id = $1 and a.user_id = wanted.user_id and l.project_id = $2)`,
+    [organizationId, projectId, userIds],
+  );
+  return new Set(rows.map(({ user_id }) => user_id));
+}
+
 const findByUsernameStatement = recipientStatement(
   'recipients_by_username',
   `select u.id as position, ${recipientColumns}

@@ -82,8 +82,8 @@ export const streamInbox = plain(['org', 'username'], {
     'Server-sent events, each with an `id` to resume from. A new stream starts with `ready` and the counts. `message` is a ' +
     'new message with the counts. `update` has the `messages` whose state changed (`id`, `seen_at`, `read_at`, ' +
     '`archived_at`, `acted_at`, `action`), and the counts. `reset` means that too much has changed: reload the inbox. ' +
-    'A client that reconnects with `Last-Event-ID` resumes without loss or repetition. The stream ends when its token ' +
-    `expires, and after one hour at most: reconnect with a new token. A user may have ${streamLimits.perUser} open streams, and ` +
+    'A client that reconnects with `Last-Event-ID` resumes without loss or repetition. The stream ends within two seconds ' +
+    `of its token, key or session, and after one hour at most: reconnect with a new token. A user may have ${streamLimits.perUser} open streams, and ` +
     'an organization half of what a process can hold, at most 10,000; further requests get a 429. A client that does not read is ' +
     'disconnected, and can resume after its last event.',
   tag: 'Inbox',
@@ -100,7 +100,7 @@ export const streamInbox = plain(['org', 'username'], {
   }),
   produces: 'text/event-stream',
   answer: InboxEvent,
-  handle: ({ deps, organization, user, caller, request, reply, query }) => {
+  handle: ({ deps, organization, user, request, reply, query }) => {
     const after = readPosition(request.headers['last-event-id'] ?? query.last_event_id);
     const { inboxStreams: streams } = deps;
     streams.admit(organization.id, user.id);
@@ -122,9 +122,11 @@ export const streamInbox = plain(['org', 'username'], {
     raw.socket?.setNoDelay(true);
     raw.socket?.setKeepAlive(true, 60_000);
     raw.write(`retry: ${reconnectMs}\n\n`);
-    const endsAt = Math.min(caller.expiresAt ?? Number.POSITIVE_INFINITY, Date.now() + streamLimits.lifetimeMs);
+    const endsAt = Date.now() + streamLimits.lifetimeMs;
     const options = { organizationId: organization.id, userId: user.id, after, endsAt };
-    const stream: InboxStream = streams.open(options, new EventWriter(raw));
+    const writer = new EventWriter(raw);
+    const stream: InboxStream = streams.open(options, writer);
+    request.admission!.end = () => writer.end();
     raw.on('drain', () => streams.drained(stream));
     raw.on('close', () => streams.close(stream));
     return reply as never;

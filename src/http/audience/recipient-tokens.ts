@@ -14,7 +14,8 @@ export const createRecipientToken = plain(['org', 'username'], {
   summary: 'Create recipient token',
   description:
     "Creates a token for the user's browser (`Authorization: Bearer`), which grants access only to the user's own " +
-    'preferences and inbox. The token is signed, not stored. It expires no later than the API key that creates it.',
+    'preferences and inbox. The token is signed, not stored. It ends with the API key or session that creates it, and has ' +
+    'the allowed networks and the rate of the key. The requests of all tokens of a key are counted together.',
   tag,
   status: 201,
   body: Type.Object(
@@ -30,12 +31,13 @@ export const createRecipientToken = plain(['org', 'username'], {
     { $id: 'NewRecipientToken', additionalProperties: false },
   ),
   answer: Type.Object({ token: Type.String(), expires_at: timestamp }, { $id: 'RecipientToken' }),
-  handle: ({ deps, organization, user, body, caller }) => {
+  handle: ({ deps, organization, user, body, caller, session }) => {
     const lifetimeMs = parseDuration(body.expires_in ?? defaultLifetime)!;
     if (lifetimeMs > maxLifetimeMs) throw invalid({ expires_in: ['must be 30d at most'] });
     const now = Date.now();
-    const remainingMs = (caller.limits?.expires_at?.getTime() ?? Number.POSITIVE_INFINITY) - now;
-    return links.createRecipientToken(deps, organization.id, user, Math.min(lifetimeMs, remainingMs), now);
+    const lastsMs = Math.min(lifetimeMs, (caller.expiresAt ?? Number.POSITIVE_INFINITY) - now);
+    const issuer = session ? { session: session.tokenHash } : { key: caller.id };
+    return links.createRecipientToken(deps, organization.id, user, lastsMs, now, issuer);
   },
 });
 

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { visiblePeople } from '../../core/identity/visible-people.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { limits } from '../../core/text.ts';
 import * as queries from '../../db/audience/registrations.ts';
@@ -74,17 +75,24 @@ export const registerUser = plain(['org', 'prj', 'app'], {
   summary: 'Register user with application',
   description:
     'Creates the user if needed; names and email are used only then. `custom_fields` are merged into those of the existing ' +
-    'registration, and available in templates as `membership`. Does everything or nothing.',
+    'registration, and available in templates as `membership`. Does everything or nothing. A key that is ' +
+    'limited to a project or application gets the names and email of an existing user only with `user:read`, and if the user ' +
+    'is on a list of the project.',
   tag: 'Users',
   status: 200,
   body: NewRegistration,
   answer: Registration,
-  handle: ({ deps, organization, project, application, body }) =>
-    registrations.register(
+  handle: ({ deps, caller, organization, project, application, body }) => {
+    const path = { organization, project, application };
+    // A caller who may change any user gets the user in other answers, too.
+    const maySeeAll = caller.grant.allows('user:write', { organization });
+    return registrations.register(
       deps,
-      { organization, project, application },
+      path,
       { ...body, custom_fields: body.custom_fields as JsonObject | null | undefined },
-    ),
+      maySeeAll ? 'all' : visiblePeople(caller.grant, path),
+    );
+  },
 });
 
 export const unregisterUser = plain(['org', 'prj', 'app', 'username'], {

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { ChannelEntry } from '../../core/configuration/document.ts';
 import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
-import { allows } from '../../core/identity/permissions.ts';
+import type { ObjectPath } from '../../core/identity/permissions.ts';
 import { templateLimits } from '../../core/render/template-limits.ts';
 import { fillText, limits } from '../../core/text.ts';
 import * as queries from '../../db/configuration/channels.ts';
@@ -175,10 +175,10 @@ function withoutHealth({
 
 /** Shows the addresses for services only to callers who may change the channel: reports sent there are believed. */
 function show<Channel extends channels.ChannelDetails>(
-  { link, caller }: Pick<Call, 'link' | 'caller'>,
+  { link, caller, ...path }: Pick<Call, 'link' | 'caller'> & ObjectPath,
   { feedback, interactions, ...channel }: Channel,
 ) {
-  const isShown = allows(caller.permissions, 'channel:write');
+  const isShown = caller.grant.allows('channel:write', path);
   const withUrl = <Address extends { path: string }>({ path, ...one }: Address) => ({
     ...one,
     url: isShown ? link(path) : null,

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { EventEntry } from '../../core/configuration/document.ts';
 import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
-import { allows } from '../../core/identity/permissions.ts';
+import { visiblePeople } from '../../core/identity/visible-people.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { limits } from '../../core/text.ts';
 import { TriggerBody } from '../../core/trigger.ts';
@@ -226,7 +226,9 @@ export const simulateEvent = plain(['org', 'prj', 'app', 'evt'], {
   summary: 'Simulate event',
   description:
     'Returns who would get which message, and why others would not. Nothing is stored or sent. Recipients and messages ' +
-    'are returned only with the permission `user:read`; counts and reasons always.',
+    'are returned only with the permission `user:read`; counts and reasons always. A key without `user:read` cannot use ' +
+    '`limit_to`, and the recipients that it names are treated as new ones. A key that is limited to a project or application ' +
+    'sees the users on lists of the project, and counts no others.',
   tag: 'Events',
   status: 200,
   body: TriggerBody,
@@ -236,7 +238,7 @@ export const simulateEvent = plain(['org', 'prj', 'app', 'evt'], {
       deps,
       { organization, project, application, event },
       { context: body.context as JsonObject | undefined, options: body.options },
-      allows(caller.permissions, 'user:read'),
+      visiblePeople(caller.grant, { organization, project, application }),
     ),
 });
 

@@ -4,13 +4,15 @@ import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries
 import { Digest } from '../../core/decision/digest.ts';
 import { Step } from '../../core/decision/steps.ts';
 import { Throttle } from '../../core/decision/throttle.ts';
-import { allows } from '../../core/identity/permissions.ts';
+import { AppError } from '../../core/errors.ts';
+import { visiblePeople } from '../../core/identity/visible-people.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { limits } from '../../core/text.ts';
 import * as notifications from '../../services/configuration/notifications.ts';
 import * as testSends from '../../services/configuration/test-sends.ts';
+import type { Resources } from '../resolve.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
-import { apiPathOf, list, plain, slugsOf } from '../server/route.ts';
+import { apiPathOf, type Call, list, plain, slugsOf } from '../server/route.ts';
 import { CascadeQuery, Deleted, deletionOptions } from '../server/schemas.ts';
 import { TestResult } from './channels.ts';
 import { VersionSummary, versionFields } from './layouts.ts';
@@ -80,6 +82,18 @@ function withoutCounters({ missing_variables: _, ...notification }: notification
   return notification;
 }
 
+/**
+ * Throws if the caller may not read all users: who is selected by an expression of one's choice, or how many, answers any
+ * question about them.
+ */
+function requireExpressionRight({ caller, organization }: Call & Resources<'org'>, users: string | undefined): void {
+  if (users === undefined || caller.grant.allows('user:read', { organization })) return;
+  throw new AppError(
+    caller.kind === 'account' ? 'role.permission' : 'key.permission',
+    'recipients/users: an expression over users requires the permission user:read for the whole organization',
+  );
+}
+
 const NotificationTest = Type.Object(
   {
     to: Type.Optional(
@@ -111,12 +125,14 @@ export const listNotifications = list(['org', 'prj', 'app', 'evt'], {
 export const createNotification = plain(['org', 'prj', 'app', 'evt'], {
   id: 'createNotification',
   summary: 'Create notification',
+  description: 'Recipients that an expression over users selects require `user:read` for the whole organization.',
   tag,
   status: 201,
   problems: [409],
   body: NewNotification,
   answer: Notification,
   handle: async call => {
+    requireExpressionRight(call, call.body.recipients.users);
     const made = await notifications.createNotification(call.deps, slugsOf(call), call.body);
     return asCreated(call, `${apiPathOf(call)}n/${made.id}/`, made, withoutCounters(made));
   },
@@ -138,7 +154,9 @@ export const retrieveNotification = plain(['org', 'prj', 'app', 'evt', 'notifica
 export const updateNotification = plain(['org', 'prj', 'app', 'evt', 'notification'], {
   id: 'updateNotification',
   summary: 'Update notification',
-  description: 'Updates everything but the message, which has its own endpoint.',
+  description:
+    'Updates everything but the message, which has its own endpoint. A new expression over users requires `user:read` for the ' +
+    'whole organization.',
   tag,
   status: 200,
   problems: [409],
@@ -146,7 +164,13 @@ export const updateNotification = plain(['org', 'prj', 'app', 'evt', 'notificati
   answer: Notification,
   handle: async call => {
     const { deps, notification, body } = call;
-    const changed = await notifications.updateNotification(deps, slugsOf(call), notification.id, body, ifMatch(call));
+    const isUnchanged = ifMatch(call);
+    const check = (current: { recipients: NotificationEntry['recipients'] }) => {
+      isUnchanged(current);
+      const users = body.recipients?.users;
+      if (users !== current.recipients.users) requireExpressionRight(call, users);
+    };
+    const changed = await notifications.updateNotification(deps, slugsOf(call), notification.id, body, check);
     return withEtag(call, changed, withoutCounters(changed));
   },
 });
@@ -181,8 +205,9 @@ export const testNotification = plain(['org', 'prj', 'app', 'evt', 'notification
   handle: ({ deps, caller, body, notification, organization, project, application, event }) => {
     const path = { organization, project, application, event };
     return testSends.testNotification(deps, path, notification, body, {
-      mayReadUsers: allows(caller.permissions, 'user:read'),
-      mayReachAnyone: allows(caller.permissions, 'channel:write'),
+      people: visiblePeople(caller.grant, path),
+      mayReachAnyone: ({ projectId }) =>
+        caller.grant.allows('channel:write', projectId === null ? { organization } : path),
     });
   },
 });

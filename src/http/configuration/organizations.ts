@@ -54,7 +54,7 @@ export const listOrganizations = list([], {
   tag: 'Organizations',
   item: Type.Object({ slug: Type.String(), name: Type.String() }, { $id: 'OrganizationName' }),
   list: ({ deps, caller, session }, page) =>
-    organizations.listAccessibleOrganizations(deps, caller.scope, session, page),
+    organizations.listAccessibleOrganizations(deps, caller.grant.scope, session, page),
 });
 
 export const createOrganization = plain([], {

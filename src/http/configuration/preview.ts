@@ -3,7 +3,7 @@ import { Message, Override } from '../../core/configuration/document.ts';
 import { digestLimits } from '../../core/decision/digest.ts';
 import { stepLimits } from '../../core/decision/steps.ts';
 import { expressionLimits } from '../../core/expressions/expressions.ts';
-import { allows } from '../../core/identity/permissions.ts';
+import { visiblePeople } from '../../core/identity/visible-people.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { templateLimits } from '../../core/render/template-limits.ts';
 import { limits } from '../../core/text.ts';
@@ -153,11 +153,17 @@ export const previewMessage = plain(['org', 'prj', 'app', 'evt'], {
   summary: 'Preview message',
   description:
     'Renders a draft for each channel. Nothing is stored or sent, and mistakes are part of the response. Real users are ' +
-    'returned only with the permission `user:read`.',
+    'returned only with the permission `user:read`; a key that is limited to a project or application sees those on lists of ' +
+    'the project.',
   tag: 'Notifications',
   status: 200,
   body: PreviewRequest,
   answer: Preview,
   handle: ({ deps, caller, body, organization, project, application, event }) =>
-    previewDraft(deps, { organization, project, application, event }, body, allows(caller.permissions, 'user:read')),
+    previewDraft(
+      deps,
+      { organization, project, application, event },
+      body,
+      visiblePeople(caller.grant, { organization, project, application }),
+    ),
 });

@@ -5,7 +5,7 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../core/errors.ts';
-import { allows, type Permission } from '../../core/identity/permissions.ts';
+import { Grant, type Permission } from '../../core/identity/permissions.ts';
 import { requestCost } from '../../core/limits.ts';
 import { recipientTokenPrefix } from '../../core/recipient-links.ts';
 import { fold } from '../../core/text.ts';
@@ -29,7 +29,7 @@ import {
   type Resources,
   resolve,
   resolveWithoutOrganization,
-  type Scope,
+  type SomeResources,
 } from '../resolve.ts';
 import { readCookie, refuseCrossSite, requireCsrfToken } from './cookie.ts';
 import type { Caller, Route } from './route.ts';
@@ -42,43 +42,102 @@ export interface Admission {
   resources: Resources;
   /** The rate limit that the request is charged to, if its key has one. */
   bucket?: TokenBucket;
+  /** Ends an open response. Absent: its connection is closed. */
+  end?: () => void;
+  /** Whether what allowed the request has ended while it was open. */
+  hasEnded?: boolean;
 }
 
-export function createAdmission(deps: Deps, baseUrl: string | undefined) {
+/** The caller of a request, and the key that bounds its rate: its own, or that of its token. */
+type Authenticated = Required<Pick<Admission, 'caller'>> & Pick<Admission, 'session'> & { key?: Key };
+
+export interface Admissions {
+  admit(route: Route, request: FastifyRequest, reply: FastifyReply): Promise<Admission>;
+  /**
+   * Repeats the checks for a request that is still open, and returns the caller as of now. Throws if it would not be admitted
+   * any more. Everything it needs is cached until a change is announced.
+   */
+  readmit(route: Route, request: FastifyRequest, admission: Admission): Promise<Caller>;
+}
+
+export function createAdmissions(deps: Deps, baseUrl: string | undefined): Admissions {
   const limit = createRateLimit();
 
-  return async (route: Route, request: FastifyRequest, reply: FastifyReply): Promise<Admission> => {
+  const authenticate = (route: Route, request: FastifyRequest): Authenticated | Promise<Authenticated> => {
     const { permission } = route;
-    const params = request.params as Params;
-    if (params.org !== undefined) {
-      const checking = requireHere(deps, { slug: params.org });
-      if (checking) await checking;
-    }
-    if (permission === 'public') {
-      refuseCrossSite(request, baseUrl);
-      return { resources: resolveWithoutOrganization(deps, params) };
-    }
     const now = Date.now();
+    const params = request.params as Params;
     const token = route.takesTokenInQuery ? tokenInQuery(request) : undefined;
     if (permission === 'account' || (token === undefined && usesCookie(request))) {
-      const session = await requireSession(deps, request, now);
-      refuseCrossSite(request, baseUrl);
-      requireCsrfToken(deps, request, session);
-      return admitAccount(deps, session, permission, params);
+      return authenticateAccount(deps, request, baseUrl, params.org, now);
     }
     const text = token ?? presentedKey(request);
-    if (text.startsWith(recipientTokenPrefix)) return admitRecipient(deps, text, permission, params, now);
+    if (text.startsWith(recipientTokenPrefix)) return authenticateWithToken(deps, text, request, now);
     const authenticated = authenticateKey(deps, text, request.ip, now);
-    const key = authenticated instanceof Promise ? await authenticated : authenticated;
-    const bucket = limit(key, request, reply, now);
-    if (!allows(key.permissions, permission)) {
-      throw new AppError('key.permission', `the API key ${key.name} lacks the permission ${permission}`);
-    }
-    const { id, name, permissions } = key;
-    const resources =
-      params.org === undefined ? resolveWithoutOrganization(deps, params) : await resolve(deps, key, params);
-    return { caller: { kind: 'key', id, name, permissions, scope: key, limits: key }, resources, bucket };
+    return authenticated instanceof Promise ? authenticated.then(callerOfKey) : callerOfKey(authenticated);
   };
+
+  const requireOrganizationHere = async ({ org }: Params): Promise<void> => {
+    if (org === undefined) return;
+    const checking = requireHere(deps, { slug: org });
+    if (checking) await checking;
+  };
+
+  return {
+    async admit(route, request, reply) {
+      const { permission } = route;
+      const params = request.params as Params;
+      await requireOrganizationHere(params);
+      if (permission === 'public') {
+        refuseCrossSite(request, baseUrl);
+        return { resources: resolveWithoutOrganization(deps, params) };
+      }
+      const authenticated = authenticate(route, request);
+      const { caller, session, key } = authenticated instanceof Promise ? await authenticated : authenticated;
+      const bucket = key && limit(key, caller.kind, request, reply, Date.now());
+      requirePermission(caller, permission, params);
+      const { scope } = caller.grant;
+      const resources =
+        params.org === undefined ? resolveWithoutOrganization(deps, params) : await resolve(deps, scope!, params);
+      return { caller, session, resources, bucket };
+    },
+
+    async readmit(route, request, { resources }) {
+      const { org, prj, app, evt } = request.params as Params;
+      await requireOrganizationHere({ org });
+      const { caller } = await authenticate(route, request);
+      requirePermission(caller, route.permission, request.params as Params);
+      if (org === undefined) return caller;
+      const named = Object.entries({ org, prj, app, evt }).filter(([, text]) => text !== undefined);
+      await resolve(deps, caller.grant.scope!, Object.fromEntries(named));
+      const { organization, user } = resources as SomeResources;
+      if (user && !(await deps.tenantCache.findRecipient(organization!.id, user.id))) {
+        throw notFound('user.not_found', 'user', user.username);
+      }
+      return caller;
+    },
+  };
+}
+
+function callerOfKey(key: Key): Authenticated {
+  const { id, name, permissions, expires_at } = key;
+  const grant = new Grant(permissions, key);
+  return { key, caller: { kind: 'key', id, name, grant, limits: key, expiresAt: expires_at?.getTime() } };
+}
+
+/** A caller without the permission learns nothing about what exists. */
+function requirePermission({ kind, name, grant }: Caller, permission: Route['permission'], params: Params): void {
+  if (permission === 'public' || (permission === 'account' && kind === 'account')) return;
+  const isAllowed = permission !== 'account' && grant.allowsRoute(permission);
+  if (kind === 'key' && !isAllowed)
+    throw new AppError('key.permission', `the API key ${name} lacks the permission ${permission}`);
+  if (kind === 'account' && !isAllowed)
+    throw new AppError('role.permission', `your role lacks the permission ${permission}`);
+  if (kind !== 'recipient') return;
+  if (!isAllowed || params.username === undefined)
+    throw new AppError('key.permission', `a recipient token lacks the permission ${permission}`);
+  // All other users do not exist for a recipient.
+  if (fold(params.username) !== name) throw notFound('user.not_found', 'user', params.username);
 }
 
 /** An Authorization header takes precedence over a cookie. */
@@ -94,25 +153,26 @@ async function requireSession(deps: Deps, request: FastifyRequest, now: number):
   return session;
 }
 
-/** Checks membership before permissions: a role belongs to an organization. */
-async function admitAccount(
+/** Checks membership here, before any permission: a role belongs to an organization. */
+async function authenticateAccount(
   deps: Deps,
-  session: Session,
-  permission: Permission | 'account',
-  params: Params,
-): Promise<Admission> {
+  request: FastifyRequest,
+  baseUrl: string | undefined,
+  org: string | undefined,
+  now: number,
+): Promise<Authenticated> {
+  const session = await requireSession(deps, request, now);
+  refuseCrossSite(request, baseUrl);
+  requireCsrfToken(deps, request, session);
   const { account } = session;
-  const callerWith = (permissions: readonly string[], scope: Scope | null): Caller => {
-    if (permission !== 'account' && !allows(permissions, permission)) {
-      throw new AppError('role.permission', `your role lacks the permission ${permission}`);
-    }
-    return { kind: 'account', id: String(account.id), name: account.email, permissions, scope };
+  const callerWith = (grant: Grant): Authenticated => {
+    const { id, email: name } = account;
+    return {
+      session,
+      caller: { kind: 'account', id: String(id), name, grant, expiresAt: session.expiresAt.getTime() },
+    };
   };
-  const { org } = params;
-  if (org === undefined) {
-    const caller = callerWith(instancePermissionsOf(session), null);
-    return { session, caller, resources: resolveWithoutOrganization(deps, params) };
-  }
+  if (org === undefined) return callerWith(new Grant(instancePermissionsOf(session), null));
   const path = isStorable(org) ? await deps.tenantCache.resolvePath({ org }) : undefined;
   const role = path && roleIn(session, path.organization.id);
   if (!role) throw notFound('organization.not_found', 'organization', org);
@@ -123,8 +183,7 @@ async function admitAccount(
     );
   }
   const scope = { organization_id: path.organization.id, project_id: null, application_id: null };
-  const caller = callerWith(permissionsIn(session, role), scope);
-  return { session, caller, resources: await resolve(deps, scope, params) };
+  return callerWith(new Grant(permissionsIn(session, role), scope));
 }
 
 /** Permissions of a recipient token, which an application issues for a recipient's browser. */
@@ -135,30 +194,16 @@ const recipientPermissions: readonly Permission[] = [
   'preference:write',
 ];
 
-/** Gives a recipient access to their own preferences and inbox; all other users are not found. */
-async function admitRecipient(
+/** Gives a recipient access to their own preferences and inbox. */
+async function authenticateWithToken(
   deps: Deps,
   token: string,
-  permission: Permission | 'account',
-  params: Params,
+  { ip }: FastifyRequest,
   now: number,
-): Promise<Admission> {
-  const recipient = await authenticateRecipient(deps, token, now);
-  if (permission === 'account' || !recipientPermissions.includes(permission) || params.username === undefined) {
-    throw new AppError('key.permission', `a recipient token lacks the permission ${permission}`);
-  }
-  const scope = { organization_id: recipient.organization_id, project_id: null, application_id: null };
-  if (fold(params.username) !== recipient.username) throw notFound('user.not_found', 'user', params.username);
-  const { id, username: name, expiresAt } = recipient;
-  const caller: Caller = {
-    kind: 'recipient',
-    id: String(id),
-    name,
-    permissions: recipientPermissions,
-    scope,
-    expiresAt,
-  };
-  return { caller, resources: await resolve(deps, scope, params) };
+): Promise<Authenticated> {
+  const { organization_id, id, username: name, expiresAt, key } = await authenticateRecipient(deps, token, ip, now);
+  const grant = new Grant(recipientPermissions, { organization_id, project_id: null, application_id: null });
+  return { key, caller: { kind: 'recipient', id: String(id), name, grant, expiresAt } };
 }
 
 /** Accepts only recipient tokens: URLs end up in logs, where an API key must not appear. A header takes precedence. */
@@ -179,23 +224,34 @@ function presentedKey(request: FastifyRequest): string {
   return text;
 }
 
-/** Limits requests per key and process, if the key has a rate limit. */
+/**
+ * Limits requests per key and process, if the key has a rate limit. The same limit applies to all recipient tokens of the key
+ * together. They are counted separately, so that recipients cannot use up what the application needs itself.
+ */
 function createRateLimit() {
   const buckets = new Map<string, TokenBucket>();
-  return (key: Key, request: FastifyRequest, reply: FastifyReply, now: number): TokenBucket | undefined => {
+  return (
+    key: Key,
+    kind: Caller['kind'],
+    request: FastifyRequest,
+    reply: FastifyReply,
+    now: number,
+  ): TokenBucket | undefined => {
     const rate = key.requests_per_second;
     if (rate === null) return undefined;
-    let bucket = buckets.get(key.id);
+    const name = `${kind} ${key.id}`;
+    let bucket = buckets.get(name);
     if (bucket?.perSecond !== rate) {
       bucket = new TokenBucket(rate, now);
-      buckets.set(key.id, bucket);
+      buckets.set(name, bucket);
     }
     const { taken, left, resetSeconds } = bucket.take(now, declaredCost(request));
     reply.headers({ 'ratelimit-limit': rate, 'ratelimit-remaining': left, 'ratelimit-reset': resetSeconds });
     if (taken) return bucket;
     throw new AppError(
       'request.rate_limited',
-      `the API key ${key.name} is limited to ${rate} requests per second; a body counts as one request per started 16 KiB`,
+      `${kind === 'key' ? `the API key ${key.name}` : 'the API key of the token'} is limited to ${rate} requests per second; ` +
+        'a body counts as one request per started 16 KiB',
       { retryAfterSeconds: resetSeconds },
     );
   };

@@ -56,5 +56,5 @@ function declaredBytes({ headers }: FastifyRequest, bodyLimit: number): number {
 
 /** Returns 0 if the path belongs to no organization. */
 function organizationOf({ admission }: FastifyRequest): number {
-  return admission?.resources.organization?.id ?? admission?.caller?.scope?.organization_id ?? 0;
+  return admission?.resources.organization?.id ?? admission?.caller?.grant.scope?.organization_id ?? 0;
 }

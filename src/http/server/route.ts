@@ -2,13 +2,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import { invalid } from '../../core/errors.ts';
-import type { Permission } from '../../core/identity/permissions.ts';
+import type { Grant, Permission } from '../../core/identity/permissions.ts';
 import { isUuid } from '../../core/ids.ts';
 import type { JsonPage } from '../../services/audience/users.ts';
 import type { Deps } from '../../services/deps.ts';
 import type { KeyLimits } from '../../services/identity/key-rules.ts';
 import type { Session } from '../../services/identity/sessions.ts';
-import type { PathParameterName, Resources, Scope, SomeResources } from '../resolve.ts';
+import type { PathParameterName, Resources, SomeResources } from '../resolve.ts';
 
 /** Returns the slugs below the organization, such as `shop/web/order-paid`. */
 export function slugPathOf({ project, application, event, channel }: SomeResources): string {
@@ -22,12 +22,10 @@ export interface Caller {
   /** Name of the key, email of the account, or username of the recipient. */
   name: string;
   /** Permissions in the organization of the path; without one, the account's permissions on the instance. */
-  permissions: readonly string[];
-  /** Null for an account if the path has no organization. */
-  scope: Scope | null;
+  grant: Grant;
   /** Limits of the API key; a key that it creates cannot exceed them. */
   limits?: KeyLimits;
-  /** When the recipient token expires, in milliseconds since the epoch. */
+  /** When the key, session or recipient token expires, in milliseconds since the epoch. */
   expiresAt?: number;
 }
 

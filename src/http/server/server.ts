@@ -12,6 +12,7 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import { AppError, invalid } from '../../core/errors.ts';
+import { Grant } from '../../core/identity/permissions.ts';
 import type { ReadSource } from '../../db/connection/replicas.ts';
 import { nextTurn } from '../../lib/slices.ts';
 import type { Deps } from '../../services/deps.ts';
@@ -29,13 +30,14 @@ import { registerPages } from '../pages/reference.ts';
 import { registerTracking } from '../pages/tracking.ts';
 import type { Resources } from '../resolve.ts';
 import { routes } from '../routes.ts';
-import { type Admission, chargeBody, createAdmission } from './auth.ts';
+import { type Admission, type Admissions, chargeBody, createAdmissions } from './auth.ts';
 import { clientErrorHandler, sendError } from './errors.ts';
 import { acceptFiles, anyType } from './file-bodies.ts';
 import { LargeBodies } from './large-bodies.ts';
 import { pageTimeOf, readChunk, sendList } from './lists.ts';
 import { refuseOtherMethods } from './methods.ts';
 import { type Metrics, type MetricsAccess, registerMetrics } from './metrics.ts';
+import { OpenRequests } from './open-requests.ts';
 import { namedSchemas, registerOpenApi, schemaOf } from './openapi.ts';
 import type { Call, Caller, ListEndpoint, Page, Route } from './route.ts';
 import { cleanBody, cleanQuery, createValidator, decodeBody, refuseWideOrDeep } from './validation.ts';
@@ -165,7 +167,14 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     registerTracking(app, deps);
     registerInboxFiles(app);
     if (options.withDemo) registerInboxDemo(app, deps);
-    const admit = createAdmission(deps, baseUrl);
+    const { admit, readmit } = createAdmissions(deps, baseUrl);
+    const openRequests = new OpenRequests(app, deps.tenantCache, readmit);
+    const admitAndWatch = async (route: Route, request: FastifyRequest, reply: FastifyReply) => {
+      const readAt = deps.tenantCache.generation;
+      const admission = await admit(route, request, reply);
+      openRequests.add(route, request, reply, admission, readAt);
+      return admission;
+    };
     const linkFor = (request: FastifyRequest) => {
       const origin = baseUrl ?? `${request.protocol}://${request.host}`;
       return (path: string) => origin + path;
@@ -173,8 +182,8 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     await registerFeedbackRequests(app, deps, linkFor, largeBodies);
     await registerInteractionRequests(app, deps, linkFor, largeBodies);
     for (const route of routes) {
-      if (!route.consumes) addRoute(app, route, deps, admit, linkFor, largeBodies);
-      else await app.register(async scope => addFileRoute(scope, route, deps, admit, linkFor, largeBodies));
+      if (!route.consumes) addRoute(app, route, deps, admitAndWatch, linkFor, largeBodies);
+      else await app.register(async scope => addFileRoute(scope, route, deps, admitAndWatch, linkFor, largeBodies));
     }
     refuseMethod = refuseOtherMethods(app, routes);
   }
@@ -218,7 +227,7 @@ function addRoute(
   app: FastifyInstance,
   route: Route,
   deps: Deps,
-  admit: ReturnType<typeof createAdmission>,
+  admit: Admissions['admit'],
   linkFor: (request: FastifyRequest) => (path: string) => string,
   largeBodies: LargeBodies,
 ): void {
@@ -228,7 +237,8 @@ function addRoute(
     caller: Caller,
     source: ReadSource | undefined,
   ): Call & Resources => {
-    const { session, resources } = request.admission!;
+    const admission = request.admission!;
+    const { session, resources } = admission;
     const { kind, id, name } = caller;
     const actor = {
       kind: kind === 'recipient' ? ('visitor' as const) : kind,
@@ -239,7 +249,7 @@ function addRoute(
     };
     return {
       ...resources,
-      deps: { ...deps, ...(source && { db: source.db }), actor },
+      deps: { ...deps, ...(source && { db: source.db }), actor, requireAdmitted: () => requireAdmitted(admission) },
       caller,
       session,
       link: linkFor(request),
@@ -295,6 +305,11 @@ function addRoute(
   });
 }
 
+/** Throws if what allowed the request has ended, so that a long change is not committed. */
+function requireAdmitted({ hasEnded }: Admission): void {
+  if (hasEnded) throw new AppError('session.expired', 'the key, session or token of the request is no longer valid');
+}
+
 /** Compressed bodies are not accepted: a few bytes could expand beyond the limit. */
 function refuseEncoded({ method, headers }: FastifyRequest): void {
   const encoding = headers['content-encoding'];
@@ -337,8 +352,7 @@ const anonymousCaller: Caller = {
   kind: 'account',
   id: '',
   name: 'nobody',
-  permissions: [],
-  scope: null,
+  grant: new Grant([], null),
 };
 
 /** Adds a route whose body is a file, in its own Fastify scope: other routes do not accept its media type. */

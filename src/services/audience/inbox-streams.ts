@@ -13,12 +13,14 @@
  * | blocked | its connection has drained              | stale                            |
  * | blocked | blocked for more than `maxBlockedMs`    | ended; the client reconnects     |
  * | blocked | too many are blocked, this one longest  | ended; the client reconnects     |
- * | any     | its lifetime is over or token revoked   | ended; the client reconnects     |
+ * | any     | its lifetime is over                    | ended; the client reconnects     |
+ *
+ * A stream also ends with the key, session or token that opened it: see http/server/open-requests.ts.
  */
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import { AppError } from '../../core/errors.ts';
-import { type InboxCounts, leftOrganizations, revokedTokens } from '../../db/audience/inbox.ts';
+import type { InboxCounts } from '../../db/audience/inbox.ts';
 import {
   type ChangedMessage,
   type InboxChanges,
@@ -46,7 +48,7 @@ interface StreamOptions {
   userId: number;
   /** Sequence of the last change that the client received; undefined for a new client. */
   after: number | undefined;
-  /** When the stream ends, in milliseconds. The client reconnects with a new token. */
+  /** When the stream ends, in milliseconds. The client reconnects. */
   endsAt: number;
 }
 
@@ -185,16 +187,10 @@ export class InboxStreams {
     this.#markStale(stream.name);
   }
 
-  /**
-   * Handles a notification of the database: changed inboxes, `*` for all, users whose tokens were revoked, or organizations
-   * that have moved to another cell.
-   */
+  /** Handles a notification of the database: changed inboxes, or `*` for all. */
   announced(payload: string): void {
-    const [first = '', ...rest] = payload.split(' ');
-    if (first === '*') this.#markAllStale();
-    else if (first === leftOrganizations) for (const id of rest) this.#endOf(Number(id));
-    else if (first === revokedTokens) for (const name of rest) this.#end(this.#open.get(name) ?? []);
-    else for (const name of [first, ...rest]) if (this.#open.has(name)) this.#markStale(name);
+    if (payload === '*') this.#markAllStale();
+    else for (const name of payload.split(' ')) if (this.#open.has(name)) this.#markStale(name);
   }
 
   /** Reads all inboxes after a reconnect, because notifications may have been missed. */
@@ -206,11 +202,6 @@ export class InboxStreams {
   closeAll(): void {
     this.#isClosed = true;
     for (const own of [...this.#open.values()]) this.#end(own);
-  }
-
-  #endOf(organizationId: number): void {
-    for (const own of [...this.#open.values()])
-      this.#end([...own].filter(one => one.organizationId === organizationId));
   }
 
   #end(streams: Iterable<InboxStream>): void {

@@ -87,6 +87,7 @@ export async function importList(
     await deps.db.transaction().execute(async trx => {
       await prepareForGrowth(trx);
       for (let i = 0; i < people.length; i += rowsPerStatement) {
+        deps.requireAdmitted?.();
         const part = await importMembers(trx, organizationId, list.id, people.slice(i, i + rowsPerStatement));
         for (const field of Object.keys(part) as (keyof ImportCounts)[]) total[field] += part[field];
       }

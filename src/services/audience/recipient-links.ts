@@ -2,6 +2,7 @@
 
 import { AppError } from '../../core/errors.ts';
 import {
+  type Issuer,
   type LinkHolder,
   signPreferencesToken,
   signRecipientToken,
@@ -9,10 +10,16 @@ import {
   verifyRecipientToken,
   verifyUnsubscribeToken,
 } from '../../core/recipient-links.ts';
-import { announceRevokedTokens } from '../../db/audience/inbox-changes.ts';
-import { findLinkedUser, incrementLinkGeneration, type LinkedUser } from '../../db/audience/recipient-links.ts';
+import {
+  findLinkedUser,
+  incrementLinkGeneration,
+  type LinkedUser,
+  type TokenHolder,
+} from '../../db/audience/recipient-links.ts';
 import { requireHere } from '../configuration/moves.ts';
 import type { Deps } from '../deps.ts';
+import { type Key, requireUsable } from '../identity/keys.ts';
+import { permissionsIn, roleIn } from '../identity/sessions.ts';
 import { record } from '../operations/audit.ts';
 
 type LinkDeps = Pick<Deps, 'db' | 'signer' | 'tenantCache'>;
@@ -31,18 +38,66 @@ export async function findUnsubscribeLink(
   return person && { person, category: link!.category, channelType: link!.channelType };
 }
 
-/** Throws `token.invalid` or `token.expired`. */
+/** A recipient as authenticated by a token. */
+interface TokenBearer extends TokenHolder {
+  /** When the token or its issuer expires, in milliseconds since the epoch. */
+  expiresAt: number;
+  /** The API key that created the token, whose limits apply to it. */
+  key?: Key;
+}
+
+/**
+ * Throws `token.invalid`, `token.expired` or `key.network`. A token ends with the key or session that created it. Everything
+ * it depends on is cached until a change is announced.
+ */
 export async function authenticateRecipient(
   deps: LinkDeps,
   token: string,
+  address: string,
   now: number,
-): Promise<LinkedUser & { expiresAt: number }> {
+): Promise<TokenBearer> {
   const claims = verifyRecipientToken(token, deps.signer.isSigned);
-  if (claims && claims.expiresAt * 1_000 <= now)
-    throw new AppError('token.expired', 'the token has expired: ask your server for a new one');
-  const person = await findCurrentOwner(deps, claims);
-  if (!person) throw new AppError('token.invalid', 'the token is invalid or has been revoked');
-  return { ...person, expiresAt: claims!.expiresAt * 1_000 };
+  if (!claims) throw invalidToken('the token is invalid or has been revoked');
+  const expiresAt = claims.expiresAt * 1_000;
+  if (expiresAt <= now) throw new AppError('token.expired', 'the token has expired: ask your server for a new one');
+  await requireHere(deps, { id: claims.organizationId });
+  const person = await deps.tenantCache.findRecipient(claims.organizationId, claims.userId);
+  if (person?.link_generation !== claims.generation) throw invalidToken('the token is invalid or has been revoked');
+  if (person.locked) throw invalidToken('the user is locked');
+  const issuer = claims.issuer && (await requireIssuer(deps, claims.organizationId, claims.issuer, address, now));
+  const ends = issuer?.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
+  return { ...person, expiresAt: Math.min(expiresAt, ends), key: issuer?.key };
+}
+
+function invalidToken(why: string): AppError {
+  return new AppError('token.invalid', `${why}: ask your server for a new one`);
+}
+
+/** Throws unless the key or session that created a token could still create one, and may be used from this address. */
+async function requireIssuer(
+  { tenantCache }: LinkDeps,
+  organizationId: number,
+  issuer: Issuer,
+  address: string,
+  now: number,
+): Promise<{ key?: Key; expiresAt: Date | null }> {
+  if ('key' in issuer) {
+    const key = await tenantCache.findKey(issuer.key);
+    if (key?.organization_id !== organizationId) throw invalidToken('the API key of the token no longer exists');
+    try {
+      requireUsable(key, address, now);
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'key.network') throw error;
+      throw invalidToken('the API key of the token is no longer active');
+    }
+    return { key, expiresAt: key.expires_at };
+  }
+  const session = await tenantCache.findSession(issuer.session);
+  const role = session && roleIn(session, organizationId);
+  if (!role || session.expiresAt.getTime() <= now || !permissionsIn(session, role).includes('token:write')) {
+    throw invalidToken('the session of the token has ended, or no longer has the permission token:write');
+  }
+  return { expiresAt: session.expiresAt };
 }
 
 async function findCurrentOwner(deps: LinkDeps, holder: LinkHolder | undefined): Promise<LinkedUser | undefined> {
@@ -65,18 +120,21 @@ export async function getPreferencesPath(deps: Deps, organizationId: number, use
   return preferencesPath(deps, person);
 }
 
-/** Creates a token for a user's browser. It grants access only to the user's own preferences and inbox. */
+/**
+ * Creates a token for a user's browser. It grants access only to the user's own preferences and inbox, and ends with its issuer.
+ */
 export async function createRecipientToken(
   deps: Deps,
   organizationId: number,
   user: { id: number; username: string },
   lifetimeMs: number,
   now: number,
+  issuer?: Issuer,
 ): Promise<{ token: string; expires_at: string }> {
   const person = await findLinkedUser(deps.db, organizationId, user.id);
   if (!person) throw new AppError('user.not_found', 'the user has been deleted');
   const expiresAt = Math.floor((now + lifetimeMs) / 1_000);
-  const holder = { organizationId, userId: user.id, generation: person.link_generation, expiresAt };
+  const holder = { organizationId, userId: user.id, generation: person.link_generation, expiresAt, issuer };
   const token = signRecipientToken(holder, (text, purpose) => deps.signer.sign(text, purpose));
   return { token, expires_at: new Date(expiresAt * 1_000).toISOString() };
 }
@@ -85,7 +143,6 @@ export async function createRecipientToken(
 export async function revokeLinks(deps: Deps, organizationId: number, user: { id: number; username: string }) {
   await deps.db.transaction().execute(async trx => {
     await incrementLinkGeneration(trx, organizationId, user.id);
-    await announceRevokedTokens(trx, organizationId, user.id);
     await record(deps, trx, organizationId, { action: 'revoke', noun: 'token', path: user.username });
   });
 }

@@ -1,10 +1,12 @@
 /** Registers users with an application: the user, the application's custom fields, and addresses. */
 import { type FieldErrors, invalid } from '../../core/errors.ts';
+import type { VisiblePeople } from '../../core/identity/visible-people.ts';
 import { type JsonObject, mergePatch } from '../../core/json.ts';
 import { addressKind, fold, isEmail, readAddress } from '../../core/text.ts';
 import * as addresses from '../../db/audience/addresses.ts';
 import { findListByName } from '../../db/audience/distribution-lists.ts';
 import { addMembersByAddress } from '../../db/audience/members.ts';
+import { findProjectMembers } from '../../db/audience/recipients.ts';
 import * as registrations from '../../db/audience/registrations.ts';
 import { createUser, findUserByName, findUserForUpdate, type User } from '../../db/audience/users.ts';
 import type { ResolvedPath } from '../../db/configuration/organizations.ts';
@@ -32,6 +34,7 @@ export async function register(
   deps: Deps,
   { organization, project, application }: ApplicationScope,
   input: RegistrationInput,
+  people: VisiblePeople = 'all',
 ) {
   const username = fold(input.username);
   const named = readAddresses(input.addresses ?? []);
@@ -74,12 +77,33 @@ export async function register(
     });
     return { user, created: existing === undefined, membership, addresses: shown, assignments, list };
   });
-  const { list, membership, ...rest } = result;
+  const { list, membership, user, ...rest } = result;
   return {
     ...rest,
+    user: (await isVisible(deps, organization.id, project.id, result, people)) ? user : hideUser(user, input),
     membership: { application: application.slug, ...membership },
     distribution_list: list?.name ?? null,
   };
+}
+
+/** A caller sees the users that it has created. */
+async function isVisible(
+  { pool }: Deps,
+  organizationId: number,
+  projectId: number,
+  { user, created }: { user: User; created: boolean },
+  people: VisiblePeople,
+): Promise<boolean> {
+  if (people === 'all' || created) return true;
+  return people === 'project' && (await findProjectMembers(pool, organizationId, projectId, [user.id])).has(user.id);
+}
+
+/** Returns the user with nothing but what the caller has sent. */
+function hideUser(
+  user: User,
+  { username, email = username, first_name = '', last_name = '' }: RegistrationInput,
+): User {
+  return { ...user, email, first_name, last_name, locked: false };
 }
 
 async function createRegisteredUser(

@@ -10,6 +10,7 @@ import {
   expressionLimits,
   findFilterMistake,
 } from '../../core/expressions/expressions.ts';
+import type { VisiblePeople } from '../../core/identity/visible-people.ts';
 import type { Json, JsonObject } from '../../core/json.ts';
 import {
   type CheckTemplate,
@@ -24,6 +25,7 @@ import { fold } from '../../core/text.ts';
 import {
   findRecipientByName,
   listMembersAsRecipients,
+  listProjectMembersAsRecipients,
   listUsersAsRecipients,
   type RecipientRecord,
 } from '../../db/audience/recipients.ts';
@@ -33,7 +35,7 @@ import { circumstancesOf } from '../../pipeline/decide.ts';
 import type { EventPlan } from '../../pipeline/event-plan.ts';
 import { optionsFor } from '../../pipeline/messages.ts';
 import type { PlannedChannel } from '../../pipeline/plans.ts';
-import { isPicked, unknownRecipient } from '../../pipeline/recipients.ts';
+import { filterVisible, isPicked, unknownRecipient } from '../../pipeline/recipients.ts';
 import { renderContextFor } from '../../pipeline/render-snapshots.ts';
 import type { Deps } from '../deps.ts';
 import { sampleOccurrence } from './simulation.ts';
@@ -105,15 +107,16 @@ export async function previewDraft(
   deps: Deps,
   { organization, project, event }: Required<ResolvedPath>,
   draft: Draft,
-  mayReadUsers: boolean,
+  people: VisiblePeople,
 ): Promise<Preview> {
   const plan = await deps.plans.findEvent(organization.id, event.id);
   if (!plan) throw new AppError('event.not_found', 'the event has been deleted in the meantime');
   const usable = await deps.plans.listUsable(organization.id, project.id);
-  const matching = mayReadUsers ? await findMatchingUsers(deps, organization.id, draft.users) : null;
+  const path = { organization, project };
+  const matching = await findMatchingUsers(deps, path, draft.users, people);
   const ownRecipient =
-    draft.user === undefined && mayReadUsers ? await findOwnRecipient(deps, plan, draft, matching) : undefined;
-  const recipient = ownRecipient ?? (await findSampleRecipient(deps, organization.id, draft.user, mayReadUsers));
+    draft.user === undefined && people !== 'none' ? await findOwnRecipient(deps, plan, draft, matching) : undefined;
+  const recipient = ownRecipient ?? (await findSampleRecipient(deps, path, draft.user, people));
   const person = draft.locale === undefined ? recipient : { ...recipient, locale: draft.locale };
   const { source, isKnown } = await deps.plans.findLayout(organization.id, project.id, draft.message.layout);
   const check = await deps.rendering.createChecker(organization.id, textsOf(draft));
@@ -271,16 +274,18 @@ function evaluateFilter(filter: string | undefined, context: JsonObject): Previe
 
 type MatchingUsers = { picked: RecipientRecord[]; of: number } | { error: string } | null;
 
+/** Without the permission to read users, the expression is not evaluated: its matches would answer questions about them. */
 async function findMatchingUsers(
-  { pool }: Deps,
-  organizationId: number,
+  deps: Deps,
+  path: ProjectPath,
   expression: string | undefined,
+  visible: VisiblePeople,
 ): Promise<MatchingUsers> {
-  if (!expression) return null;
+  if (!expression || visible === 'none') return null;
   const mistake = findFilterMistake(expression);
   if (mistake) return { error: mistake };
   const picks = compilePredicate(expression, expressionLimits.stepsForUser);
-  const people = await listUsersAsRecipients(pool, organizationId, { after: 0, limit: maxUsersChecked });
+  const people = await listVisible(deps, path, visible, maxUsersChecked);
   const picked = await filterInSlices(people, person => isPicked(picks, person));
   return { picked, of: people.length };
 }
@@ -303,20 +308,39 @@ async function findOwnRecipient(
   return found && { ...found, member: undefined };
 }
 
-/** Returns the requested user, or the first one. Without users, or without permission to read them, returns a sample. */
-export async function findSampleRecipient(
+interface ProjectPath {
+  organization: { id: number };
+  project: { id: number };
+}
+
+async function listVisible(
   { pool }: Deps,
-  organizationId: number,
+  { organization, project }: ProjectPath,
+  visible: VisiblePeople,
+  limit: number,
+): Promise<RecipientRecord[]> {
+  if (visible === 'none') return [];
+  return visible === 'all'
+    ? listUsersAsRecipients(pool, organization.id, { after: 0, limit })
+    : listProjectMembersAsRecipients(pool, organization.id, project.id, limit);
+}
+
+/** Returns the requested user, or the first one. Without users that the caller may see, returns a sample. */
+export async function findSampleRecipient(
+  deps: Deps,
+  path: ProjectPath,
   username: string | undefined,
-  mayReadUsers: boolean,
+  visible: VisiblePeople,
 ): Promise<RecipientRecord> {
   if (username !== undefined) {
-    if (!mayReadUsers) throw new AppError('key.permission', 'naming a user requires the permission user:read');
-    const person = await findRecipientByName(pool, organizationId, fold(username));
+    if (visible === 'none') throw new AppError('key.permission', 'naming a user requires the permission user:read');
+    const { organization, project } = path;
+    const found = await findRecipientByName(deps.pool, organization.id, fold(username));
+    const [person] = found ? await filterVisible(deps.pool, [found], project.id, visible) : [];
     if (!person) throw invalid({ user: [`there is no user ${JSON.stringify(username)}`] });
     return person;
   }
-  const [first] = mayReadUsers ? await listUsersAsRecipients(pool, organizationId, { after: 0, limit: 1 }) : [];
+  const [first] = await listVisible(deps, path, visible, 1);
   return first ?? { ...unknownRecipient({ username: 'ada@example.test', email: 'ada@example.test' }), ...sampleName };
 }
 

@@ -1,5 +1,6 @@
 /** Simulates a trigger: decides and renders what would be sent, and why not. Nothing is stored or sent. */
 import { AppError } from '../../core/errors.ts';
+import type { VisiblePeople } from '../../core/identity/visible-people.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { Content } from '../../core/render/render.ts';
 import { planTrigger, type TriggerOptions } from '../../core/trigger.ts';
@@ -56,11 +57,12 @@ export async function simulate(
   deps: Deps,
   path: Required<ResolvedPath>,
   { context = {}, options = {} }: { context?: JsonObject; options?: TriggerOptions },
-  mayReadUsers: boolean,
+  people: VisiblePeople,
 ): Promise<Simulation> {
   const { plans, tenantCache, contextSchemas } = deps;
   const { organization, project, event } = path;
   const now = Date.now();
+  if (people === 'none' && options.limit_to) throw limitedToNamed();
   planTrigger(options, await tenantCache.listUsableChannels(organization.id, project.id), now);
   if (!options.resolve) await contextSchemas.check(path, context);
   const plan = await plans.findEvent(organization.id, event.id);
@@ -76,7 +78,7 @@ export async function simulate(
   }));
   const shown: StepDecision[] = [];
   const stepped = new Set<PlannedNotification>();
-  const recipients = new RecipientReader(deps);
+  const recipients = new RecipientReader(deps, { visibility: { projectId: project.id, people } });
   let cursor: Cursor | null = null;
   let examined = 0;
   do {
@@ -100,24 +102,34 @@ export async function simulate(
       const counts = dueAt ? summary.held : summary.suppressed;
       if (reason) counts[reason] = (counts[reason] ?? 0) + 1;
     }
-    if (mayReadUsers) keepFirst(shown, page.decisions);
+    if (people !== 'none') keepFirst(shown, page.decisions);
     cursor = page.cursor;
     examined += recipientsAtOnce;
   } while (cursor && examined < maxRecipients);
 
-  let complete = cursor === null;
+  // A caller who does not see all users learns nothing about the others that an expression selects.
+  const leavesOut = people === 'project' && plan.notifications.some(({ picks }) => picks !== undefined);
+  let complete = cursor === null && !leavesOut;
   const request = { context, options: { ...options, dry_run: false }, now, limit: recipientsAtOnce };
   for (const notification of stepped) {
     const { runs, decisions, ...rest } = await simulateSteps({ plans, recipients }, plan, notification, request);
     const deliveries = runs.reduce((sum, run) => sum + run.deliveries, 0);
     Object.assign(summaries[plan.notifications.indexOf(notification)]!, { steps: runs, deliveries });
     complete &&= rest.complete;
-    if (mayReadUsers) keepFirst(shown, decisions);
+    if (people !== 'none') keepFirst(shown, decisions);
   }
 
   const occurrence = sampleOccurrence(context, now);
   const deliveries = await Promise.all(shown.map(decision => show(deps, plan, occurrence, decision)));
-  return { complete, notifications: summaries, recipients_shown: mayReadUsers, deliveries };
+  return { complete, notifications: summaries, recipients_shown: people !== 'none', deliveries };
+}
+
+/** With `limit_to`, the counts of a simulation would tell facts about a single user. */
+function limitedToNamed(): AppError {
+  return new AppError(
+    'key.permission',
+    'options/limit_to: naming users in a simulation requires the permission user:read',
+  );
 }
 
 const digestHandlers = {

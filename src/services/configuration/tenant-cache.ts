@@ -1,4 +1,5 @@
-/** Caches what every request needs: keys, sessions, the objects that a path names, channels. */
+/** Caches what every request needs: keys, sessions, holders of tokens, the objects that a path names, channels. */
+import { findTokenHolder, type TokenHolder } from '../../db/audience/recipient-links.ts';
 import { type Channel, listAllChannels } from '../../db/configuration/channels.ts';
 import { type ResolvedPath, resolvePathAcrossTenants, type Slugs } from '../../db/configuration/organizations.ts';
 import type { Db } from '../../db/connection/pool.ts';
@@ -11,6 +12,7 @@ export class TenantCache extends AnnouncedCache {
   readonly #db: Db;
   readonly #keys: Entries<Key> = new Map();
   readonly #sessions: Entries<Session> = new Map();
+  readonly #recipients: Entries<TokenHolder> = new Map();
   readonly #paths: Entries<ResolvedPath> = new Map();
   readonly #channels: Entries<Channel[]> = new Map();
   readonly #moves: Entries<KnownMove[]> = new Map();
@@ -35,6 +37,16 @@ export class TenantCache extends AnnouncedCache {
       tokenHash.toString('base64'),
       () => findSessionAcrossTenants(this.#db, tokenHash),
       session => `account ${session.account.id}`,
+    );
+  }
+
+  /** Finds a user as the holder of a recipient token. */
+  findRecipient(organizationId: number, userId: number): TokenHolder | undefined | Promise<TokenHolder | undefined> {
+    return this.getOrRead(
+      this.#recipients,
+      `${organizationId}:${userId}`,
+      () => findTokenHolder(this.#db, organizationId, userId),
+      user => `user ${user.id}`,
     );
   }
 

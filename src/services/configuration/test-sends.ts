@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Reach, type RecipientAddress, selectChannels } from '../../core/decision/decide.ts';
 import { AppError, invalid } from '../../core/errors.ts';
+import type { VisiblePeople } from '../../core/identity/visible-people.ts';
 import { uuidv7 } from '../../core/ids.ts';
 import type { Json, JsonObject } from '../../core/json.ts';
 import { type Content, compileMessage } from '../../core/render/render.ts';
@@ -85,9 +86,9 @@ interface NotificationTest {
 
 /** What the caller may do beyond sending a test. */
 interface TestRights {
-  mayReadUsers: boolean;
-  /** Without it, a test reaches the caller's own address and team members only. */
-  mayReachAnyone: boolean;
+  people: VisiblePeople;
+  /** Without it, a test by this channel reaches the caller's own address and team members only. */
+  mayReachAnyone: (channel: Pick<PlannedChannel, 'projectId'>) => boolean;
 }
 
 export async function testNotification(
@@ -95,7 +96,7 @@ export async function testNotification(
   { organization, project, application, event }: Required<ResolvedPath>,
   { id, name }: { id: number; name: string },
   { to, channel: named, context = {}, user }: NotificationTest,
-  { mayReadUsers, mayReachAnyone }: TestRights,
+  { people, mayReachAnyone }: TestRights,
 ): Promise<TestResult> {
   const { plans } = deps;
   const plan = await plans.findEvent(organization.id, event.id);
@@ -104,8 +105,8 @@ export async function testNotification(
     throw new AppError('notification.not_found', 'the notification has been deleted in the meantime');
   const [channel] = selectChannels([named], await plans.listUsable(organization.id, project.id));
   if (!channel) throw invalid({ channel: [`there is no channel with the slug or type ${JSON.stringify(named)}`] });
-  const person = await findSampleRecipient(deps, organization.id, user, mayReadUsers);
-  const restrict = mayReachAnyone
+  const person = await findSampleRecipient(deps, { organization, project }, user, people);
+  const restrict = mayReachAnyone(channel)
     ? undefined
     : (address: string) => requireTeamAddress(deps, organization.id, channel, address);
   const result = await sendTest(deps, channel, 0, { to, restrict }, async address => {

@@ -1,7 +1,7 @@
 /** Accounts: the members of an organization and, for the operator, all accounts of the instance. */
 import { AppError, invalid } from '../../core/errors.ts';
 import { generateReadablePassword } from '../../core/identity/passwords.ts';
-import { mayGrant, permissionsOf, type Role } from '../../core/identity/roles.ts';
+import { includesRole, mayGrant, type Role } from '../../core/identity/roles.ts';
 import { fold, isEmail } from '../../core/text.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import * as accounts from '../../db/identity/accounts.ts';
@@ -104,8 +104,8 @@ export async function removeAccount(deps: Deps, email: string): Promise<void> {
 }
 
 /** Throws when the role has permissions that the caller lacks. */
-function requireGrantable({ permissions }: Granter, role: Role): void {
-  if (mayGrant(permissions, role)) return;
+function requireGrantable({ grant }: Granter, role: Role): void {
+  if (mayGrant(grant, role)) return;
   throw new AppError(
     'role.permission',
     `the role ${role} has permissions that you lack: you cannot grant or revoke it`,
@@ -143,7 +143,7 @@ export async function changeRole(
     requireGrantable(own, member.role);
     requireGrantable(own, role);
     if (role === member.role) return member;
-    if (!mayGrant(permissionsOf(member.role), role)) requireUnlimited(own);
+    if (!includesRole(member.role, role)) requireUnlimited(own);
     if (member.role === 'owner') await requireAnotherOwner(trx, organizationId, member);
     await memberships.setRole(trx, organizationId, id, role);
     const change = { before: { role: member.role }, after: { role } };

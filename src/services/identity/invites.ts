@@ -40,7 +40,7 @@ export async function createInvite(
   const email = fold(input.email);
   const { role } = input;
   if (!isEmail(email)) throw invalid({ email: ['is not a valid email address'] });
-  if (!mayGrant(own.permissions, role)) {
+  if (!mayGrant(own.grant, role)) {
     throw new AppError('role.permission', `the role ${role} has permissions that you lack: you cannot grant it`);
   }
   requireUnlimited(own);

@@ -4,7 +4,7 @@
  * that is limited to a project has no access to the routes of keys, accounts or webhooks.
  */
 import { AppError, type FieldErrors, invalid } from '../../core/errors.ts';
-import { allows } from '../../core/identity/permissions.ts';
+import type { Grant } from '../../core/identity/permissions.ts';
 import { getOrganization } from '../../db/configuration/organizations.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import type { Key } from '../../db/identity/keys.ts';
@@ -14,7 +14,7 @@ export type KeyLimits = Pick<Key, 'expires_at' | 'requests_per_second' | 'allowe
 
 /** The caller who grants a key or a role. */
 export interface Granter {
-  permissions: readonly string[];
+  grant: Grant;
   /** Limits of the calling API key. Absent for accounts and the command line, which have none. */
   limits?: KeyLimits;
 }
@@ -88,8 +88,8 @@ function isHigher(a: number | null, b: number | null): boolean {
 }
 
 /** Throws unless the caller has every permission of the key. */
-export function requireAllPermissions({ permissions }: Granter, key: Key, otherwise: string): void {
-  const beyond = key.permissions.filter(name => !allows(permissions, name as '*'));
+export function requireAllPermissions({ grant }: Granter, key: Key, otherwise: string): void {
+  const beyond = grant.lacking(key.permissions);
   if (beyond.length > 0)
     throw invalid({ key: [`has permissions that you lack (${beyond.join(', ')}), so you ${otherwise}`] });
 }

@@ -2,7 +2,7 @@
 import { parseDuration } from '../../core/durations.ts';
 import { AppError, type FieldErrors, invalid } from '../../core/errors.ts';
 import { generateKey, parseKey, secretsMatch } from '../../core/identity/keys.ts';
-import { allows, allPermissions, isPermission, permissions } from '../../core/identity/permissions.ts';
+import { fullGrant, isPermission, permissions } from '../../core/identity/permissions.ts';
 import type { Json } from '../../core/json.ts';
 import { limits } from '../../core/text.ts';
 import { type Db, violatedConstraint } from '../../db/connection/pool.ts';
@@ -40,6 +40,17 @@ function isAllowedFrom(key: keys.Key, address: string): boolean {
   return check(address);
 }
 
+/** Throws `key.revoked`, `key.expired` or `key.network`. */
+export function requireUsable(key: keys.Key, address: string, now: number): void {
+  if (key.revoked_at) throw new AppError('key.revoked', `the API key ${key.name} was revoked: use another one`);
+  if (key.expires_at && key.expires_at.getTime() <= now) {
+    throw new AppError('key.expired', `the API key ${key.name} has expired: create a new one`);
+  }
+  if (!isAllowedFrom(key, address)) {
+    throw new AppError('key.network', `the API key ${key.name} is not allowed from ${address}`);
+  }
+}
+
 /**
  * Returns the key, or throws why it is not accepted or not accepted from this address. Returns synchronously when the key is
  * cached.
@@ -51,13 +62,7 @@ export function authenticateKey(deps: Deps, text: string, address: string, now: 
     if (!key || !secretsMatch(key.secret_hash, parts.secretHash)) {
       throw new AppError('key.invalid', 'this is not an API key of this server');
     }
-    if (key.revoked_at) throw new AppError('key.revoked', `the API key ${key.name} was revoked: use another one`);
-    if (key.expires_at && key.expires_at.getTime() <= now) {
-      throw new AppError('key.expired', `the API key ${key.name} has expired: create a new one`);
-    }
-    if (!isAllowedFrom(key, address)) {
-      throw new AppError('key.network', `the API key ${key.name} is not allowed from ${address}`);
-    }
+    requireUsable(key, address, now);
     deps.keyUse.note(key.id, now);
     return key;
   };
@@ -81,7 +86,7 @@ export async function createKey(
   deps: Deps,
   organizationSlug: string,
   input: KeyInput,
-  granter: Granter = { permissions: [allPermissions] },
+  granter: Granter = { grant: fullGrant },
   now = Date.now(),
 ): Promise<{ id: string; key: string }> {
   const { project, application } = input;
@@ -94,7 +99,7 @@ export async function createKey(
   else if (application !== undefined && !place.application)
     errors.application = [`no application ${JSON.stringify(application)} in ${project}`];
   const unknown = input.permissions.filter(name => !isPermission(name));
-  const beyond = input.permissions.filter(name => isPermission(name) && !allows(granter.permissions, name));
+  const beyond = granter.grant.lacking(input.permissions);
   if (unknown.length > 0) errors.permissions = [`unknown: ${unknown.join(', ')} (known: *, ${permissions.join(', ')})`];
   else if (beyond.length > 0) errors.permissions = [`you cannot grant permissions that you lack: ${beyond.join(', ')}`];
   const { name, requests_per_second = null, allowed_networks = null, expires_at = null } = input;

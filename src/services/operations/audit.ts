@@ -10,17 +10,23 @@ import type { Deps } from '../deps.ts';
 
 const entriesPerRead = 1_000;
 
-/** Adds an entry. `db` is the transaction of the change, so a change and its entry are committed together or not at all. */
-export async function record(deps: Pick<Deps, 'actor'>, db: Db, organizationId: number, entry: NewAuditEntry) {
+type AuditDeps = Pick<Deps, 'actor' | 'requireAdmitted'>;
+
+/**
+ * Adds an entry. `db` is the transaction of the change, so a change and its entry are committed together or not at all. Throws if
+ * the caller has lost access since the request began.
+ */
+export async function record(deps: AuditDeps, db: Db, organizationId: number, entry: NewAuditEntry) {
   await recordAll(deps, db, organizationId, [entry]);
 }
 
 export async function recordAll(
-  { actor }: Pick<Deps, 'actor'>,
+  { actor, requireAdmitted }: AuditDeps,
   db: Db,
   organizationId: number,
   entries: NewAuditEntry[],
 ): Promise<void> {
+  requireAdmitted?.();
   await audit.addAuditEntries(db, organizationId, actor, entries);
 }
 

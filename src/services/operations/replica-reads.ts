@@ -4,7 +4,7 @@
  *
  * Keys that may trigger events always read the primary, so that the path of a trigger announces nothing. Recipients do too.
  */
-import { allows } from '../../core/identity/permissions.ts';
+import type { Grant } from '../../core/identity/permissions.ts';
 import type { Listener } from '../../db/connection/listen.ts';
 import type { Database, Db } from '../../db/connection/pool.ts';
 import {
@@ -21,7 +21,7 @@ const maxCallers = 10_000;
 export interface ReadingCaller {
   kind: 'key' | 'account' | 'recipient';
   id: string;
-  permissions: readonly string[];
+  grant: Grant;
 }
 
 export class ReplicaReads {
@@ -90,8 +90,8 @@ export function openReplicaReads(
 }
 
 /** Returns undefined for a caller who always reads the primary. */
-function nameOf({ kind, id, permissions }: ReadingCaller): string | undefined {
-  if (id === '' || kind === 'recipient' || (kind === 'key' && allows(permissions, 'event:trigger'))) return undefined;
+function nameOf({ kind, id, grant }: ReadingCaller): string | undefined {
+  if (id === '' || kind === 'recipient' || (kind === 'key' && grant.allowsRoute('event:trigger'))) return undefined;
   return `${kind} ${id}`;
 }
 
