@@ -166,19 +166,6 @@ test('streams only the inbox of the user that the token belongs to', async () =>
   expect(titles(stream)).toEqual(['Order 2']);
 });
 
-test('ends when its token is revoked or expires', async () => {
-  await fresh();
-  const stream = await connect();
-  await ready(stream);
-  await tenant.ask({ method: 'DELETE', path: `/api/o/${tenant.slug}/u/${ann}/token/` });
-  await eventually(() => expect(stream.isOver).toBe(true));
-  const short = await connect({ token: await newToken('1m') });
-  await ready(short);
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 61_000 });
-  await tenant.sql(`select pg_notify('belfry_inbox', '*')`);
-  await eventually(() => expect(short.isOver).toBe(true));
-});
-
 test('answers 429 when a user has too many open streams', async () => {
   await fresh();
   const token = await newToken();

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { createNetworkCheck, isNetwork, isWithinNetworks } from '../../src/lib/networks.ts';
 import { applyConfiguration, exportConfiguration } from '../../src/services/configuration/declarative.ts';
+import { signInNewAccount } from '../support/accounts.ts';
 import { type Ask, asker, expectProblem } from '../support/api.ts';
 import { testService } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -72,6 +73,66 @@ test.each([
   ['2001:db8::1', ['2001:db8::1'], true],
   ['2001:db8::1', ['2001:db8::2'], false],
 ])('%s is within %j: %s', (network, others, isWithin) => expect(isWithinNetworks(network, others)).toBe(isWithin));
+
+describe('a recipient token of a key', () => {
+  const userPath = '/api/o/acme/u/jane@acme.test/';
+  const issue = async (fields: object) => {
+    const { id, key } = (await create({ permissions: ['token:write'], ...fields })).body;
+    const answer = await asker(service.address, key)({ method: 'POST', path: `${userPath}token/`, body: {} });
+    expect(answer.status, answer.text).toBe(201);
+    return { id: id as string, token: answer.body.token as string };
+  };
+  const use = (token: string, headers = {}) =>
+    ask({
+      path: `${userPath}inbox/unread/`,
+      key: undefined,
+      headers: { authorization: `Bearer ${token}`, ...headers },
+    });
+
+  test('is refused from networks that the key is not allowed from', async () => {
+    const { token } = await issue({ allowed_networks: ['127.0.0.0/8'] });
+    expect((await use(token)).status).toBe(200);
+    expectProblem(await use(token, { 'x-forwarded-for': '203.0.113.7' }), 403, 'key.network');
+  });
+
+  test('has the rate of the key, together with all other tokens of the key', async () => {
+    const { id, token } = await issue({ requests_per_second: 5 });
+    const answers = await Promise.all(Array.from({ length: 15 }, () => use(token)));
+    expect(answers.filter(({ status }) => status === 429).length).toBeGreaterThan(3);
+    expect(answers.find(({ status }) => status === 429)!.body.detail).not.toContain(id);
+  });
+
+  test.each([
+    ['is revoked', (id: string) => ask({ method: 'POST', path: `${path}revoke/`, body: { key: id } })],
+    ['expires', (id: string) => patch(id, { expires_at: new Date(Date.now() + 1_000).toISOString() })],
+    ['is deleted', (id: string) => runSql(service.runtime.url, 'delete from keys where id = $1', [id])],
+  ])('ends when the key %s', async (_how, end) => {
+    const { id, token } = await issue({});
+    expect((await use(token)).status).toBe(200);
+    await end(id);
+    await eventually(async () => expectProblem(await use(token), 401, 'token.invalid'));
+  });
+
+  test('that an account has created ends with its session', async () => {
+    const membership = { organization: 'acme', role: 'editor' } as const;
+    const browser = await signInNewAccount(service.address, service.runtime.deps, { membership });
+    const { token } = (await browser.ask({ method: 'POST', path: `${userPath}token/`, body: {} })).body;
+    expect((await use(token)).status).toBe(200);
+    await browser.ask({ method: 'DELETE', path: '/api/session/' });
+    await eventually(async () => expectProblem(await use(token), 401, 'token.invalid'));
+  });
+
+  test('ends when the user is locked', async () => {
+    const { body } = await ask({ method: 'POST', path: '/api/o/acme/u/', body: { email: 'tokens@acme.test' } });
+    const own = `/api/o/acme/u/${body.username}/`;
+    const { token } = (await ask({ method: 'POST', path: `${own}token/`, body: {} })).body;
+    const read = () =>
+      ask({ path: `${own}inbox/unread/`, key: undefined, headers: { authorization: `Bearer ${token}` } });
+    expect((await read()).status).toBe(200);
+    await ask({ method: 'PATCH', path: own, body: { locked: true } });
+    await eventually(async () => expectProblem(await read(), 401, 'token.invalid'));
+  });
+});
 
 describe('a key with limits', () => {
   const own = { expires_at: inDays(10), requests_per_second: 50, allowed_networks: ['127.0.0.0/8', '192.0.2.0/24'] };

@@ -42,6 +42,8 @@ export interface Admission {
   resources: Resources;
   /** The rate limit that the request is charged to, if its key has one. */
   bucket?: TokenBucket;
+  /** The account whose session admitted the request, or issued its token. */
+  accountId?: number;
   /** Ends an open response. Absent: its connection is closed. */
   end?: () => void;
   /** Whether what allowed the request has ended while it was open. */
@@ -49,7 +51,7 @@ export interface Admission {
 }
 
 /** The caller of a request, and the key that bounds its rate: its own, or that of its token. */
-type Authenticated = Required<Pick<Admission, 'caller'>> & Pick<Admission, 'session'> & { key?: Key };
+type Authenticated = Required<Pick<Admission, 'caller'>> & Pick<Admission, 'session' | 'accountId'> & { key?: Key };
 
 export interface Admissions {
   admit(route: Route, request: FastifyRequest, reply: FastifyReply): Promise<Admission>;
@@ -93,13 +95,14 @@ export function createAdmissions(deps: Deps, baseUrl: string | undefined): Admis
         return { resources: resolveWithoutOrganization(deps, params) };
       }
       const authenticated = authenticate(route, request);
-      const { caller, session, key } = authenticated instanceof Promise ? await authenticated : authenticated;
+      const { caller, session, accountId, key } =
+        authenticated instanceof Promise ? await authenticated : authenticated;
       const bucket = key && limit(key, caller.kind, request, reply, Date.now());
       requirePermission(caller, permission, params);
       const { scope } = caller.grant;
       const resources =
         params.org === undefined ? resolveWithoutOrganization(deps, params) : await resolve(deps, scope!, params);
-      return { caller, session, resources, bucket };
+      return { caller, session, accountId, resources, bucket };
     },
 
     async readmit(route, request, { resources }) {
@@ -167,10 +170,8 @@ async function authenticateAccount(
   const { account } = session;
   const callerWith = (grant: Grant): Authenticated => {
     const { id, email: name } = account;
-    return {
-      session,
-      caller: { kind: 'account', id: String(id), name, grant, expiresAt: session.expiresAt.getTime() },
-    };
+    const expiresAt = session.expiresAt.getTime();
+    return { session, accountId: id, caller: { kind: 'account', id: String(id), name, grant, expiresAt } };
   };
   if (org === undefined) return callerWith(new Grant(instancePermissionsOf(session), null));
   const path = isStorable(org) ? await deps.tenantCache.resolvePath({ org }) : undefined;
@@ -201,9 +202,10 @@ async function authenticateWithToken(
   { ip }: FastifyRequest,
   now: number,
 ): Promise<Authenticated> {
-  const { organization_id, id, username: name, expiresAt, key } = await authenticateRecipient(deps, token, ip, now);
+  const bearer = await authenticateRecipient(deps, token, ip, now);
+  const { organization_id, id, username: name, expiresAt, key, accountId } = bearer;
   const grant = new Grant(recipientPermissions, { organization_id, project_id: null, application_id: null });
-  return { key, caller: { kind: 'recipient', id: String(id), name, grant, expiresAt } };
+  return { key, accountId, caller: { kind: 'recipient', id: String(id), name, grant, expiresAt } };
 }
 
 /** Accepts only recipient tokens: URLs end up in logs, where an API key must not appear. A header takes precedence. */

@@ -53,12 +53,12 @@ export class OpenRequests {
 
   /** `readAt` is the generation of announcements before the request was admitted. */
   add(route: Route, request: FastifyRequest, reply: FastifyReply, admission: Admission, readAt: number): void {
-    const { caller, session } = admission;
+    const { caller, accountId } = admission;
     if (!caller) return;
     const { organization, user } = admission.resources as SomeResources;
     const scopes: Scope[] = ['moves'];
     if (organization) scopes.push(organization.id);
-    if (session) scopes.push(`account ${session.account.id}`);
+    if (accountId !== undefined) scopes.push(`account ${accountId}`);
     if (user) scopes.push(`user ${user.id}`);
     this.#open.set(request, { route, request, reply, admission, scopes, readAt, endsAt: endOf(caller) });
     // Stops when nothing is open: an idle process does not wake up.

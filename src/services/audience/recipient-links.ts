@@ -44,6 +44,8 @@ interface TokenBearer extends TokenHolder {
   expiresAt: number;
   /** The API key that created the token, whose limits apply to it. */
   key?: Key;
+  /** The account whose session created the token. */
+  accountId?: number;
 }
 
 /**
@@ -66,7 +68,7 @@ export async function authenticateRecipient(
   if (person.locked) throw invalidToken('the user is locked');
   const issuer = claims.issuer && (await requireIssuer(deps, claims.organizationId, claims.issuer, address, now));
   const ends = issuer?.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
-  return { ...person, expiresAt: Math.min(expiresAt, ends), key: issuer?.key };
+  return { ...person, expiresAt: Math.min(expiresAt, ends), key: issuer?.key, accountId: issuer?.accountId };
 }
 
 function invalidToken(why: string): AppError {
@@ -80,7 +82,7 @@ async function requireIssuer(
   issuer: Issuer,
   address: string,
   now: number,
-): Promise<{ key?: Key; expiresAt: Date | null }> {
+): Promise<{ key?: Key; accountId?: number; expiresAt: Date | null }> {
   if ('key' in issuer) {
     const key = await tenantCache.findKey(issuer.key);
     if (key?.organization_id !== organizationId) throw invalidToken('the API key of the token no longer exists');
@@ -97,7 +99,7 @@ async function requireIssuer(
   if (!role || session.expiresAt.getTime() <= now || !permissionsIn(session, role).includes('token:write')) {
     throw invalidToken('the session of the token has ended, or no longer has the permission token:write');
   }
-  return { expiresAt: session.expiresAt };
+  return { accountId: session.account.id, expiresAt: session.expiresAt };
 }
 
 async function findCurrentOwner(deps: LinkDeps, holder: LinkHolder | undefined): Promise<LinkedUser | undefined> {
