@@ -152,12 +152,26 @@ export function hasLongMarkRun(text: string): boolean {
   return false;
 }
 
+/** The characters whose canonical form is ASCII: the Kelvin sign (K), the Greek question mark (;) and the Greek varia (`). */
+const asciiInNfc = /([\u212a\u037e\u1fef])/;
+
 /**
  * Returns the text in NFC, or unchanged when it has more than 30 combining marks in a row: normalizing takes quadratic
- * time in the length of such a run, 2 s for 30,000 marks.
+ * time in the length of such a run, 2 s for 30,000 marks. A character that is not ASCII never becomes ASCII, so that text
+ * which only looks like another one stays different from it.
  */
 export function toNfc(text: string): string {
-  return hasLongMarkRun(text) ? text : text.normalize('NFC');
+  if (hasLongMarkRun(text)) return text;
+  const normalized = text.normalize('NFC');
+  return normalized === text ? text : outside(asciiInNfc, text, part => part.normalize('NFC'));
+}
+
+/** Changes the text around the characters that a pattern captures, and keeps those. */
+export function outside(pattern: RegExp, text: string, change: (part: string) => string): string {
+  return text
+    .split(pattern)
+    .map((part, i) => (i % 2 === 0 ? change(part) : part))
+    .join('');
 }
 
 function addError(errors: FieldErrors, path: string, message: string): void {

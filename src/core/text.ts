@@ -1,6 +1,6 @@
 /** The rules for names, slugs, emails, phone numbers and locales. */
 import { parsePhoneNumberWithError } from 'libphonenumber-js/min';
-import { toNfc } from './json.ts';
+import { outside, toNfc } from './json.ts';
 
 export const limits = {
   name: 255,
@@ -25,9 +25,17 @@ export const slugPattern = '^[a-z0-9]+([_-][a-z0-9]+)*$';
 const local = /^[\p{L}\p{N}\p{M}!#$%&'*+/=?^_`{|}~-]+(\.[\p{L}\p{N}\p{M}!#$%&'*+/=?^_`{|}~-]+)*$/u;
 const label = /^[\p{L}\p{N}]([\p{L}\p{N}\p{M}-]{0,61}[\p{L}\p{N}\p{M}])?$/u;
 
-/** Returns whether mail can be sent to the address: one @, a dotted domain, no quoting, no spaces. */
+/** Characters whose lower case would be ASCII: the Kelvin sign. */
+const asciiInLowerCase = /(\u212a)/;
+const nonAscii = /[^\0-\x7f]/gu;
+
+/**
+ * Returns whether mail can be sent to the address: one @, a dotted domain, no quoting, no spaces, and no character that mail
+ * systems may turn into ASCII, such as a fullwidth letter, the Kelvin sign or a ligature. It would be another address here, but
+ * reach the same mailbox.
+ */
 export function isEmail(text: string): boolean {
-  if (text.length > limits.email) return false;
+  if (text.length > limits.email || text.match(nonAscii)?.some(becomesAscii)) return false;
   const at = text.lastIndexOf('@');
   if (at < 1 || at > 64 || !local.test(text.slice(0, at))) return false;
   const labels = text.slice(at + 1).split('.');
@@ -39,9 +47,20 @@ export function fillText(text: string, values: Record<string, string>): string {
   return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
 }
 
-/** Normalizes text for case-insensitive comparison of users, lists and names. */
+/** Whether lower-casing, or the compatibility forms that domain names use, turn the character into ASCII. */
+function becomesAscii(character: string): boolean {
+  return /[!-~]/.test(character.normalize('NFKC').toLowerCase());
+}
+
+/**
+ * Normalizes text for case-insensitive comparison of users, accounts, lists and names: the only way to compare them, because
+ * `lower()` of the database depends on its collation. Text that is not ASCII never becomes ASCII.
+ */
 export function fold(text: string): string {
-  return toNfc(text.toLowerCase());
+  const lower = text.includes('\u212a')
+    ? outside(asciiInLowerCase, text, part => part.toLowerCase())
+    : text.toLowerCase();
+  return toNfc(lower);
 }
 
 /** Returns the number in E.164 form, or undefined when the text is not a phone number. */

@@ -127,7 +127,7 @@ describe('work that crashed the engine', () => {
     const counted = await countFailed();
     await crash(tenant, id);
     expect(await tenant.occurrence(id)).toMatchObject({ status: 'completed', reason: 'crashed', outcome: 'failed' });
-    expect(await countFailed()).toBe(counted + 1);
+    await eventually(async () => expect(await countFailed()).toBe(counted + 1));
     await tenant.post(`/api/o/${tenant.slug}/occurrence/${id}/replay/`);
     expect(await tenant.occurrence(id)).toMatchObject({ status: 'accepted', reason: null, completed_at: null });
     // The replay resets the crash count.

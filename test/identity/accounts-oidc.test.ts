@@ -62,6 +62,20 @@ test('the sign-in options contain the name of the provider', async () => {
   expect(body.oidc).toEqual({ name: 'Example' });
 });
 
+test('an email that only looks like the email of an account does not open it', async () => {
+  const { id } = await newAccount(service.runtime.deps, { ...inAcme('viewer'), email: 'kate@people.test' });
+  for (const email of [
+    '\u212aate@people.test',
+    '\uff4bate@people.test',
+    'kate@\uff50eople.test',
+    'kate@people.te\u017ft',
+  ]) {
+    const { end, session } = await signInAs(addProviderUser({ email }));
+    expect([end, session.status], email).toEqual(['/sign-in?error=oidc.unverified', 401]);
+  }
+  expect((await signInAs(addProviderUser({ email: 'KATE@people.test' }))).session.body.account.id).toBe(id);
+});
+
 test('an existing account signs in by verified email first, and by subject later', async () => {
   const { email, id } = await newAccount(service.runtime.deps, inAcme('viewer'));
   const subject = addProviderUser({ email: email.toUpperCase() });

@@ -34,7 +34,7 @@ export interface AccountInput {
  */
 export async function createAccount(deps: Deps, input: AccountInput): Promise<{ id: number; password: string }> {
   const email = fold(input.email);
-  if (!isEmail(email)) throw invalid({ email: ['is not a valid email address'] });
+  if (!isEmail(input.email)) throw invalid({ email: ['is not a valid email address'] });
   const password = input.password ?? generateReadablePassword();
   requireStrongPassword(password, email);
   const { membership } = input;

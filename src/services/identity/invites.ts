@@ -39,7 +39,7 @@ export async function createInvite(
 ) {
   const email = fold(input.email);
   const { role } = input;
-  if (!isEmail(email)) throw invalid({ email: ['is not a valid email address'] });
+  if (!isEmail(input.email)) throw invalid({ email: ['is not a valid email address'] });
   if (!mayGrant(own.grant, role)) {
     throw new AppError('role.permission', `the role ${role} has permissions that you lack: you cannot grant it`);
   }

@@ -59,7 +59,7 @@ async function findOrCreateAccount(
     if (linked.email === email) await acceptInvites(trx, linked, visitor);
     return linked;
   }
-  if (email === undefined || !isEmail(email)) {
+  if (email === undefined || !isEmail(identity.email!)) {
     throw new AppError('oidc.unverified', 'the identity provider did not return a verified email address');
   }
   const existing = await accounts.findAccountAcrossTenants(trx, email);
