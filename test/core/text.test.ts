@@ -17,6 +17,7 @@ describe('folding', () => {
     for (let code = 0x80; code <= 0x10ffff; code++) {
       if (code >= 0xd800 && code <= 0xdfff) continue;
       const character = String.fromCodePoint(code);
+      if (character.normalize('NFKC').toLowerCase() === character) continue;
       if (ascii.test(fold(character)) || ascii.test(fold(fold(character)))) wrong.push(`U+${code.toString(16)}`);
     }
     expect(wrong).toEqual([]);
