@@ -201,6 +201,7 @@ CREATE TABLE keys (
   last_used_at timestamptz,
   created_at timestamptz NOT NULL DEFAULT now(),
   allowed_networks text[],
+  rate_group text,
   CONSTRAINT keys_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT keys_organization_id_name_key UNIQUE (organization_id, name),
   CONSTRAINT keys_allowed_networks_check CHECK (cardinality(allowed_networks) > 0),
@@ -537,6 +538,7 @@ CREATE TABLE invites (
   created_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz NOT NULL,
   mailed boolean NOT NULL DEFAULT false,
+  inviter_key_id text,
   CONSTRAINT invites_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT invites_organization_id_email_key UNIQUE (organization_id, email),
   CONSTRAINT invites_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
@@ -637,6 +639,7 @@ CREATE TABLE passkeys (
   name text NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
   last_used_at timestamptz,
+  rp_id text,
   CONSTRAINT passkeys_pkey PRIMARY KEY (id),
   CONSTRAINT passkeys_credential_id_key UNIQUE (credential_id),
   CONSTRAINT passkeys_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE

@@ -55,7 +55,7 @@ need the same version and a different BELFRY_CELL. See docs/guides/many-cells.md
         const wasMoving = await abortMove({ slug, sourceUrl, targetUrl: targetUrlOf(terminal) });
         return print(wasMoving ? `Aborted. ${slug} stays here.` : `${slug} is not moving.`, { aborted: wasMoving });
       }
-      const { url, refusedMs } = await terminal.withDeps(deps =>
+      const { url, refusedMs, withoutPasskey } = await terminal.withDeps(deps =>
         moveOrganization(deps, {
           slug,
           sourceUrl,
@@ -67,7 +67,16 @@ need the same version and a different BELFRY_CELL. See docs/guides/many-cells.md
       );
       const pause =
         refusedMs === undefined ? '' : ` Its requests were refused for ${(refusedMs / 1_000).toFixed(1)} s.`;
-      print(`${slug} has moved to ${url}.${pause}`, { moved: slug, url, refused_ms: refusedMs ?? null });
+      const passkeys =
+        withoutPasskey.length === 0
+          ? ''
+          : `\nPasskeys of these members do not work at ${url}; they sign in with a recovery code: ${withoutPasskey.join(', ')}`;
+      print(`${slug} has moved to ${url}.${pause}${passkeys}`, {
+        moved: slug,
+        url,
+        refused_ms: refusedMs ?? null,
+        without_passkey: withoutPasskey,
+      });
     });
     return 0;
   },

@@ -235,6 +235,14 @@ test('a password reset gives the owner access although an attacker added a secon
   expect((await new Browser(service.address).signIn(email, 'a new, longer one')).status).toBe(200);
 });
 
+test('a password reset by mail opens an account that has neither a password nor an identity at the provider', async () => {
+  const { email } = await squat();
+  const { db } = service.runtime.deps;
+  await db.updateTable('accounts').set({ password_hash: null }).where('email', '=', email).execute();
+  expect((await resetByMail(email)).status).toBe(200);
+  expect((await new Browser(service.address).signIn(email, 'a new, longer one')).status).toBe(200);
+});
+
 test('a password reset of a verified email keeps passkeys, authenticator app and recovery codes', async () => {
   const { email } = await newAccount(service.runtime.deps);
   const browser = new Browser(service.address);

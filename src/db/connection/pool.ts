@@ -283,6 +283,13 @@ export function openDatabase({ url, name, connections = 10, onError = () => {}, 
   };
 }
 
+/** Runs the statements of query functions on one connection, inside the transaction that it has open. */
+export function dbOn(client: pg.PoolClient): Db {
+  const connection = { query: client.query.bind(client), release: () => {} } as unknown as pg.PoolClient;
+  const pool = { connect: async () => connection, end: async () => {} } as unknown as pg.Pool;
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+}
+
 export async function requireSupportedVersion(db: Db): Promise<void> {
   const { rows } = await sql<{ version: number }>`select current_setting('server_version_num')::int as version`.execute(
     db,

@@ -378,6 +378,7 @@ export interface Invites {
   created_at: Generated<Date>;
   expires_at: Date;
   mailed: Generated<boolean>;
+  inviter_key_id: string | null;
 }
 
 export interface Keys {
@@ -394,6 +395,7 @@ export interface Keys {
   last_used_at: Date | null;
   created_at: Generated<Date>;
   allowed_networks: string[] | null;
+  rate_group: string | null;
 }
 
 export interface LatencyDayStats {
@@ -600,6 +602,7 @@ export interface Passkeys {
   name: string;
   created_at: Generated<Date>;
   last_used_at: Date | null;
+  rp_id: string | null;
 }
 
 export interface PasswordResets {

@@ -9,6 +9,8 @@ export interface Passkey {
   counter: number;
   transports: string[];
   name: string;
+  /** The host name that it is bound to. Null: not recorded, when it was added. */
+  rp_id: string | null;
   created_at: Date;
   last_used_at: Date | null;
 }
@@ -21,6 +23,7 @@ const columns = [
   'counter',
   'transports',
   'name',
+  'rp_id',
   'created_at',
   'last_used_at',
 ] as const;
@@ -34,7 +37,10 @@ export async function findPasskeyAcrossTenants(db: Db, credentialId: Buffer) {
   return db.selectFrom('passkeys').select(columns).where('credential_id', '=', credentialId).executeTakeFirst();
 }
 
-type NewPasskey = Pick<Passkey, 'account_id' | 'credential_id' | 'public_key' | 'counter' | 'transports' | 'name'>;
+type NewPasskey = Pick<
+  Passkey,
+  'account_id' | 'credential_id' | 'public_key' | 'counter' | 'transports' | 'name' | 'rp_id'
+>;
 
 /** Returns undefined when the passkey is already registered. */
 export async function createPasskeyAcrossTenants(db: Db, passkey: NewPasskey) {

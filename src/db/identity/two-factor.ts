@@ -91,6 +91,11 @@ export async function takeTotpStepAcrossTenants(db: Db, accountId: number, step:
   return result.numUpdatedRows === 1n;
 }
 
+export async function listRecoveryCodesAcrossTenants(db: Db, accountId: number): Promise<Buffer[]> {
+  const rows = await db.selectFrom('recovery_codes').select('code_hash').where('account_id', '=', accountId).execute();
+  return rows.map(({ code_hash }) => code_hash);
+}
+
 /** Replaces all recovery codes of the account. */
 export async function replaceRecoveryCodesAcrossTenants(
   db: Db,

@@ -6,10 +6,10 @@ import * as accounts from '../../db/identity/accounts.ts';
 import { listInvitesForAcrossTenants } from '../../db/identity/invites.ts';
 import type { Identity, Oidc, OidcState } from '../../lib/oidc.ts';
 import type { Deps } from '../deps.ts';
+import { claimByEmail } from './email-claims.ts';
 import { addInvitedMember } from './invites.ts';
 import { openState, sealState } from './sealed-state.ts';
 import { actorOf, type OpenedSession, openSession, recordInAllOrganizations, type Visitor } from './sessions.ts';
-import { verifyEmail } from './two-factor.ts';
 
 const purpose = 'sign-in by an identity provider';
 /** Time to sign in at the provider and return. */
@@ -81,7 +81,7 @@ async function link(
   const account = await accounts.findAccountForUpdateAcrossTenants(trx, id);
   if (!account || account.oidc_subject !== null) throw noAccount(email);
   const actingDeps = { ...deps, actor: actorOf(account, visitor) };
-  await verifyEmail(actingDeps, trx, account, 'identity provider');
+  await claimByEmail(actingDeps, trx, account, { by: 'identity provider', isProof: true });
   await accounts.updateAccountAcrossTenants(trx, id, { oidc_issuer: issuer, oidc_subject: subject });
   await recordInAllOrganizations(actingDeps, trx, account, 'link');
   return id;

@@ -125,6 +125,7 @@ export async function finishRegistration(
         (standardTransports as readonly string[]).includes(each),
       ),
       name,
+      rp_id: requireHostName(site),
     });
     if (!passkey) throw new AppError('passkey.invalid', 'this passkey is already registered');
   });
@@ -158,9 +159,12 @@ export async function createRequestOptions(
   account?: Pick<Account, 'id'>,
 ): Promise<PublicKeyCredentialRequestOptionsJSON> {
   const { generateAuthenticationOptions } = await loadWebauthn();
-  const allowed = account && (await passkeys.listPasskeysAcrossTenants(deps.db, account.id)).map(toDescriptor);
+  const rpID = requireHostName(site);
+  const all = account && (await passkeys.listPasskeysAcrossTenants(deps.db, account.id));
+  const allowed = all?.filter(({ rp_id }) => rp_id === null || rp_id === rpID).map(toDescriptor);
+  if (allowed?.length === 0) throw new AppError('passkey.unavailable', `no passkey of the account is for ${rpID}`);
   return generateAuthenticationOptions({
-    rpID: requireHostName(site),
+    rpID,
     allowCredentials: allowed,
     userVerification: allowed ? 'preferred' : 'required',
     timeout: ceremonySeconds * 1_000,

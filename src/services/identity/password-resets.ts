@@ -8,10 +8,11 @@ import * as resets from '../../db/identity/password-resets.ts';
 import { endSessionsAcrossTenants } from '../../db/identity/sessions.ts';
 import { forgetAttemptsAcrossTenants, takeAttemptAcrossTenants } from '../../db/identity/sign-in-limits.ts';
 import type { Deps } from '../deps.ts';
+import { claimByEmail } from './email-claims.ts';
 import { networkOf, type Visitor } from './lockout.ts';
 import type { Mailer } from './mail.ts';
 import { actorOf, hashPassword, recordInAllOrganizations, requireStrongPassword } from './sessions.ts';
-import { removeCredentials, verifyEmail } from './two-factor.ts';
+import { removeCredentials } from './two-factor.ts';
 
 const lifetimeMs = 3_600_000;
 /** Mails to one address within 15 minutes, so that a mailbox cannot be flooded. */
@@ -50,7 +51,8 @@ async function mailReset(
 ): Promise<void> {
   const account = await accounts.findAccountAcrossTenants(deps.db, email);
   if (!account || (await takeAttemptAcrossTenants(deps.db, email, 'password reset', maxMails))) return;
-  if (account.password_hash === null) {
+  // Without either, the account waits for the proof of its address.
+  if (account.password_hash === null && account.oidc_subject !== null) {
     const values = { email, provider: deps.signIn.oidc?.name ?? 'your identity provider', link: link('/sign-in') };
     await mailer.send({ to: email, template: 'noPassword', values });
     return;
@@ -92,7 +94,7 @@ export async function finishReset(deps: Deps, token: string, password: string, v
     if (!account || !(await resets.takeResetAcrossTenants(trx, id, tokenHashOf(token)!))) throw unknownReset();
     const actingDeps = { ...deps, actor: actorOf(account, visitor) };
     // Only the owner of the mailbox has the link.
-    await verifyEmail(actingDeps, trx, account, 'password reset');
+    await claimByEmail(actingDeps, trx, account, { by: 'password reset', isProof: true });
     await setPassword(actingDeps, trx, { ...account, email_verified: true }, password_hash);
   });
 }

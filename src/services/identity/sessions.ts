@@ -195,7 +195,7 @@ export function actorOf({ id, email }: Pick<accounts.Account, 'id' | 'email'>, v
 
 /** Records an action in the audit log of every organization that the account is a member of. */
 export async function recordInAllOrganizations(
-  deps: Deps,
+  deps: Pick<Deps, 'actor'>,
   trx: Db,
   { id, email }: Pick<accounts.Account, 'id' | 'email'>,
   action: string,

@@ -30,7 +30,9 @@ async function getTwoFactor(db: Db, accountId: number): Promise<factors.TwoFacto
   return found;
 }
 
-const isEnabled = ({ totp_secret, passkeys }: factors.TwoFactor) => totp_secret !== null || passkeys > 0;
+/** Whether the password alone is not enough. */
+export const isEnabled = ({ totp_secret, passkeys }: Pick<factors.TwoFactor, 'totp_secret' | 'passkeys'>) =>
+  totp_secret !== null || passkeys > 0;
 
 export async function describeTwoFactor({ db }: Deps, { account }: Session) {
   const found = await getTwoFactor(db, account.id);
@@ -148,17 +150,6 @@ export async function removeCredentials(trx: Db, { id, password_hash }: Account)
   const sessions = await endSessionsAcrossTenants(trx, id);
   await updateAccountAcrossTenants(trx, id, { password_hash: null });
   return { password: password_hash !== null, ...removed, sessions, reset_links };
-}
-
-/**
- * Marks the email as verified. The first verification removes all earlier credentials, which an attacker may have added
- * with the link of an invite. Later ones change nothing. The caller must hold the lock on the account.
- */
-export async function verifyEmail(deps: Deps, trx: Db, account: Account, proof: string): Promise<void> {
-  if (account.email_verified) return;
-  const removed = await removeCredentials(trx, account);
-  await updateAccountAcrossTenants(trx, account.id, { email_verified: true });
-  await recordInAllOrganizations(deps, trx, account, 'verify email', { proof, removed });
 }
 
 interface SecondFactorMethods {

@@ -15,13 +15,11 @@ import {
   type Shapes,
   wakeWorkers,
 } from '../../db/connection/copying.ts';
-import { type Database, openDatabase } from '../../db/connection/pool.ts';
+import { type Database, dbOn, openDatabase } from '../../db/connection/pool.ts';
 import {
-  listMemberAccounts,
   listSealed,
   listSealedSamplesAcrossTenants,
   replaceSealed,
-  storeMembers,
 } from '../../db/operations/organization-accounts.ts';
 import * as copy from '../../db/operations/organization-copy.ts';
 import * as moves from '../../db/operations/organization-moves.ts';
@@ -31,8 +29,8 @@ import { createKeyring } from '../../lib/keyring.ts';
 import { openSecrets, sealSecrets } from '../../pipeline/channel-secrets.ts';
 import { openWebhookSecrets, sealWebhookSecrets } from '../configuration/webhook-secrets.ts';
 import type { Deps } from '../deps.ts';
-import { openTotpSecret, sealTotpSecret } from '../identity/two-factor.ts';
 import { record } from './audit.ts';
+import { membersWithoutPasskeyFor, readMembers, storeMembers } from './organization-members.ts';
 
 export interface MoveRequest {
   slug: string;
@@ -49,6 +47,8 @@ export interface MoveResult {
   url: string;
   /** How long requests were refused. Undefined if an earlier run has done that. */
   refusedMs: number | undefined;
+  /** Emails of members whose passkeys do not work at the new address: they sign in with a recovery code. */
+  withoutPasskey: string[];
 }
 
 const tableNames = organizationTables.map(({ name }) => name);
@@ -78,6 +78,7 @@ export async function moveOrganization(deps: Deps, request: MoveRequest): Promis
 }
 
 class Move {
+  readonly #deps: Deps;
   readonly #request: MoveRequest;
   readonly #organization: number;
   readonly #id: string;
@@ -87,6 +88,7 @@ class Move {
   /** Reads what either cell has sealed, and seals for the target. */
   readonly #cipher: Cipher;
   #refusedMs: number | undefined;
+  #withoutPasskey: string[] = [];
 
   private constructor(
     deps: Deps,
@@ -96,6 +98,7 @@ class Move {
     [source, target]: [pg.PoolClient, pg.PoolClient],
     shapes: Shapes,
   ) {
+    this.#deps = deps;
     this.#request = request;
     this.#organization = organization;
     this.#id = id;
@@ -160,7 +163,7 @@ class Move {
     }
     if (state !== 'left') await this.#activate();
     await copy.unwatchChanges(this.#source, this.#organization);
-    return { url, refusedMs: this.#refusedMs };
+    return { url, refusedMs: this.#refusedMs, withoutPasskey: this.#withoutPasskey };
   }
 
   /** A wrong key would make every credential unreadable. */
@@ -260,14 +263,9 @@ class Move {
   async #finish(): Promise<void> {
     const [source, target, organization] = [this.#source, this.#target, this.#organization];
     await this.#copyChanges(0);
-    const accounts = (await listMemberAccounts(source, organization)).map(account => ({
-      ...account,
-      totp_secret:
-        account.totp_secret &&
-        sealTotpSecret(this.#cipher, openTotpSecret(this.#cipher, account.totp_secret, account.id), account.id),
-    }));
+    const members = await readMembers(dbOn(source), organization, this.#cipher);
     await this.#write(async client => {
-      await storeMembers(client, organization, accounts);
+      await storeMembers(this.#deps, dbOn(client), organization, members, this.#cipher);
       await this.#reseal(client);
     });
     const [counts, copied] = [await copy.countRows(source, organization), await copy.countRows(target, organization)];
@@ -275,6 +273,7 @@ class Move {
     if (different.length > 0)
       throw refused(`the copy differs in ${different.join(', ')}: abort the move and try again`);
     await this.#change(['frozen'], 'moved');
+    this.#withoutPasskey = membersWithoutPasskeyFor(members, new URL(this.#request.url).hostname);
   }
 
   /** Encrypts the credentials with the key of the target. */
