@@ -2,8 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import type { Role } from '../../src/core/identity/roles.ts';
+import { removeAccount } from '../../src/services/identity/accounts.ts';
+import { createKey } from '../../src/services/identity/keys.ts';
 import { Browser, newAccount, password, signInNewAccount } from '../support/accounts.ts';
-import { expectProblem } from '../support/api.ts';
+import { ask, expectProblem } from '../support/api.ts';
 import { testService } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { buildTenants } from '../support/tenants.ts';
@@ -151,6 +153,77 @@ describe('an invite', () => {
     expectProblem(await invite(owner, newEmail(), 'king' as Role), 400, 'request.invalid', ['role']);
     expectProblem(await invite(admin, newEmail(), 'owner'), 403, 'role.permission');
     expect((await invite(admin, newEmail(), 'admin')).status).toBe(201);
+  });
+});
+
+describe('an invite of an owner', () => {
+  test('cannot be withdrawn or replaced by an admin', async () => {
+    const email = newEmail();
+    const path = await invited(email, 'owner');
+    const { body } = await owner.ask({ path: '/api/o/acme/invite/' });
+    const { id } = body.find((each: { email: string }) => each.email === email);
+    const withdraw = { method: 'DELETE', path: `/api/o/acme/invite/${id}/` };
+    expectProblem(await admin.ask(withdraw), 403, 'role.permission');
+    expectProblem(await invite(admin, email, 'viewer'), 403, 'role.permission');
+    expect((await new Browser(service.address).ask({ path })).body.role).toBe('owner');
+    expect((await owner.ask(withdraw)).status).toBe(200);
+  });
+});
+
+describe('an invite ends with its inviter:', () => {
+  const { accept, isListed } = {
+    accept: (path: string) =>
+      new Browser(service.address).ask({ method: 'POST', path, body: { name: 'Invited', password } }),
+    isListed: async (email: string) =>
+      (await owner.ask({ path: '/api/o/acme/invite/' })).body.some((each: { email: string }) => each.email === email),
+  };
+  const inviteBy = async (who: Browser, role: Role) => {
+    const email = newEmail();
+    const { body } = await invite(who, email, role);
+    return { email, path: `/api/invite/${body.link.split('/').at(-1)}/` };
+  };
+
+  const ends: [name: string, role: Role, end: (inviter: { id: number; email: string }) => Promise<unknown>][] = [
+    [
+      'when it is removed from the organization',
+      'admin',
+      ({ id }) => owner.ask({ method: 'DELETE', path: `/api/o/acme/account/${id}/` }),
+    ],
+    ['when its account is deleted', 'viewer', ({ email }) => removeAccount(service.runtime.deps, email)],
+    [
+      'when its role becomes lower than what it granted',
+      'owner',
+      ({ id }) => owner.ask({ method: 'PATCH', path: `/api/o/acme/account/${id}/`, body: { role: 'admin' } }),
+    ],
+    [
+      'when its role no longer allows invites',
+      'viewer',
+      ({ id }) => owner.ask({ method: 'PATCH', path: `/api/o/acme/account/${id}/`, body: { role: 'editor' } }),
+    ],
+  ];
+  test.each(ends)('%s', async (_, role, end) => {
+    const inviter = await member(role === 'owner' ? 'owner' : 'admin');
+    const { email, path } = await inviteBy(inviter, role);
+    expect(await isListed(email)).toBe(true);
+    await end(inviter);
+    expect(await isListed(email)).toBe(false);
+    expectProblem(await accept(path), 404, 'invite.not_found');
+  });
+
+  test('when it was a key that is revoked', async () => {
+    const { deps } = service.runtime;
+    const { id, key } = await createKey(deps, 'acme', { name: 'inviting', permissions: ['*'] });
+    const body = { email: newEmail(), role: 'viewer' };
+    const headers = { authorization: `Key ${key}` };
+    const asked = { method: 'POST', path: '/api/o/acme/invite/', headers };
+    const answers = [
+      await ask(service.address, { ...asked, body }),
+      await ask(service.address, { ...asked, body: { ...body, email: newEmail() } }),
+    ];
+    const [first, second] = answers.map(answer => `/api/invite/${answer.body.link.split('/').at(-1)}/`);
+    expect((await accept(first!)).status).toBe(201);
+    await owner.ask({ method: 'POST', path: '/api/o/acme/k/revoke/', body: { key: id } });
+    expectProblem(await accept(second!), 404, 'invite.not_found');
   });
 });
 

@@ -111,8 +111,9 @@ export const createInvite = plain(['org'], {
   summary: 'Create invite',
   description:
     'Sends the invite by mail if a mail server is configured (`BELFRY_MAIL_URL`). Otherwise, or if the mail could not be ' +
-    'sent, the response contains the link to pass on. The link works once and expires after seven days. Replaces an ' +
-    'earlier invite for the same email.',
+    'sent, the response contains the link to pass on. The link works once, expires after seven days, and ends when ' +
+    'the inviter could no longer create it. Replaces an earlier invite for the same email, unless that grants a role that ' +
+    'you cannot grant.',
   tag: 'Accounts',
   status: 201,
   problems: [409],
@@ -146,12 +147,13 @@ export const createInvite = plain(['org'], {
 export const withdrawInvite = plain(['org', 'invite'], {
   id: 'withdrawInvite',
   summary: 'Withdraw invite',
+  description: 'You cannot withdraw an invite to a role that has permissions you lack.',
   tag: 'Accounts',
   status: 200,
   answer: Type.Object({ deleted: Type.Object({ invites: Type.Integer() }) }),
   handle: async call => {
-    const { deps, organization, invite } = call;
-    await invites.withdrawInvite(deps, organization.id, invite, ifMatch(call, showInvite));
+    const { deps, organization, invite, caller } = call;
+    await invites.withdrawInvite(deps, organization.id, invite, caller, ifMatch(call, showInvite));
     return { deleted: { invites: 1 } };
   },
 });

@@ -1,7 +1,7 @@
 /** Accounts: the members of an organization and, for the operator, all accounts of the instance. */
 import { AppError, invalid } from '../../core/errors.ts';
 import { generateReadablePassword } from '../../core/identity/passwords.ts';
-import { includesRole, mayGrant, type Role } from '../../core/identity/roles.ts';
+import { includesRole, type Role } from '../../core/identity/roles.ts';
 import { fold, isEmail } from '../../core/text.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import * as accounts from '../../db/identity/accounts.ts';
@@ -12,7 +12,7 @@ import { removeFactorsAcrossTenants } from '../../db/identity/two-factor.ts';
 import { getOrganization } from '../configuration/organizations.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
-import { type Granter, requireUnlimited } from './key-rules.ts';
+import { type Granter, requireGrantable, requireUnlimited } from './key-rules.ts';
 import { setPassword } from './password-resets.ts';
 import { hashPassword, recordInAllOrganizations, requireStrongPassword } from './sessions.ts';
 
@@ -101,15 +101,6 @@ export async function removeAccount(deps: Deps, email: string): Promise<void> {
     await recordInAllOrganizations(deps, trx, account, 'delete');
     await accounts.deleteAccountAcrossTenants(trx, account.id);
   });
-}
-
-/** Throws when the role has permissions that the caller lacks. */
-function requireGrantable({ grant }: Granter, role: Role): void {
-  if (mayGrant(grant, role)) return;
-  throw new AppError(
-    'role.permission',
-    `the role ${role} has permissions that you lack: you cannot grant or revoke it`,
-  );
 }
 
 async function requireAnotherOwner(

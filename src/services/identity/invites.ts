@@ -1,6 +1,6 @@
 /** Invites to an organization: a link that works once and expires after a week. */
 import { AppError, invalid } from '../../core/errors.ts';
-import { mayGrant, type Role } from '../../core/identity/roles.ts';
+import type { Role } from '../../core/identity/roles.ts';
 import { generateToken, tokenHashOf } from '../../core/identity/tokens.ts';
 import { fold, isEmail } from '../../core/text.ts';
 import { getOrganization } from '../../db/configuration/organizations.ts';
@@ -10,7 +10,7 @@ import * as invites from '../../db/identity/invites.ts';
 import { addMember, isMember } from '../../db/identity/memberships.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
-import { type Granter, requireUnlimited } from './key-rules.ts';
+import { type Granter, requireGrantable, requireUnlimited } from './key-rules.ts';
 import type { Site } from './passkeys.ts';
 import {
   actorOf,
@@ -40,9 +40,7 @@ export async function createInvite(
   const email = fold(input.email);
   const { role } = input;
   if (!isEmail(input.email)) throw invalid({ email: ['is not a valid email address'] });
-  if (!mayGrant(own.grant, role)) {
-    throw new AppError('role.permission', `the role ${role} has permissions that you lack: you cannot grant it`);
-  }
+  requireGrantable(own, role);
   requireUnlimited(own);
   const { token, tokenHash } = generateToken();
   const expires_at = new Date(Date.now() + lifetimeMs);
@@ -52,7 +50,11 @@ export async function createInvite(
         fields: { email: ['belongs to a member of this organization'] },
       });
     }
-    const fields = { token_hash: tokenHash, email, role, invited_by: deps.actor.name, expires_at };
+    const earlier = await invites.findInvitedRole(trx, organizationId, email);
+    if (earlier) requireGrantable(own, earlier);
+    const { kind, id: actorId, name: invited_by } = deps.actor;
+    const inviter_key_id = kind === 'key' ? actorId : null;
+    const fields = { token_hash: tokenHash, email, role, invited_by, inviter_key_id, expires_at };
     const created = await invites.createInvite(trx, organizationId, fields);
     const after = { role, expires_at: expires_at.toISOString() };
     await record(deps, trx, organizationId, { action: 'create', noun: 'invite', path: email, after });
@@ -82,12 +84,14 @@ export async function withdrawInvite(
   deps: Deps,
   organizationId: number,
   { id }: { id: number },
+  own: Granter,
   check: (current: invites.ListedInvite) => void,
 ): Promise<void> {
   await deps.db.transaction().execute(async trx => {
     const invite = await invites.findInvite(trx, organizationId, id);
     if (!invite) throw unknownInvite();
     check(invite);
+    requireGrantable(own, invite.role as Role);
     const { email, role } = invite;
     if (!(await invites.deleteInvite(trx, organizationId, id))) throw unknownInvite();
     await record(deps, trx, organizationId, { action: 'delete', noun: 'invite', path: email, before: { role } });
@@ -174,7 +178,7 @@ export async function addInvitedMember(
   account: AccountIdentity,
   visitor: Visitor,
 ): Promise<void> {
-  if (!(await invites.deleteInvite(trx, organization_id, id))) throw unknownInvite();
+  if (!(await invites.takeInvite(trx, organization_id, id))) throw unknownInvite();
   if (!(await addMember(trx, organization_id, account.id, role))) return;
   const actor = actorOf(account, visitor);
   const after = { id: account.id, role };

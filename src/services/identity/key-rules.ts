@@ -5,6 +5,7 @@
  */
 import { AppError, type FieldErrors, invalid } from '../../core/errors.ts';
 import type { Grant } from '../../core/identity/permissions.ts';
+import { mayGrant, type Role } from '../../core/identity/roles.ts';
 import { getOrganization } from '../../db/configuration/organizations.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import type { Key } from '../../db/identity/keys.ts';
@@ -100,6 +101,15 @@ export function requireGrantableKey(granter: Granter, key: Key, otherwise: strin
   const beyond = Object.entries(limitErrors(granter, key)).map(([field, [mistake]]) => `${field} ${mistake}`);
   if (beyond.length > 0)
     throw invalid({ key: [`has wider limits than your own key, so you ${otherwise}: ${beyond.join('; ')}`] });
+}
+
+/** Throws when the role has permissions that the caller lacks. */
+export function requireGrantable({ grant }: Granter, role: Role): void {
+  if (mayGrant(grant, role)) return;
+  throw new AppError(
+    'role.permission',
+    `the role ${role} has permissions that you lack: you cannot grant or revoke it`,
+  );
 }
 
 /** Throws for a key with limits: accounts have no limits, so granting a role would grant more than the key has. */
