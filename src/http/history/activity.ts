@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import * as activity from '../../services/history/activity.ts';
 import { findDeliveriesOfCause } from '../../services/history/failures.ts';
 import { ordered, plain } from '../server/route.ts';
+import { closed } from '../server/schemas.ts';
 import { cursorOf, pageBefore, showPastDelivery } from './deliveries.ts';
 import { ActivityFilter, PastDelivery, ReplayPreview } from './schemas-occurrences.ts';
 
@@ -52,7 +53,7 @@ export const previewRetries = plain(['org'], {
   description: 'Returns what a retry of these deliveries would do now. Nothing is sent.',
   tag,
   status: 200,
-  body: Type.Omit(Selection, []),
+  body: Type.Object(Selection.properties, closed),
   answer: Type.Omit(ReplayPreview, []),
   handle: ({ deps, organization, body }) => activity.previewRetries(deps, organization.id, body.deliveries),
 });
@@ -76,7 +77,7 @@ export const cancelDeliveries = plain(['org'], {
   description: 'Cancels waiting deliveries. The others are left unchanged.',
   tag,
   status: 200,
-  body: Type.Omit(Selection, []),
+  body: Type.Object(Selection.properties, closed),
   answer: Type.Object({ cancelled: Type.Integer({ description: 'Deliveries that will not be sent.' }) }),
   handle: async ({ deps, organization, body }) => ({
     cancelled: await activity.stopDeliveries(deps, organization.id, body.deliveries),

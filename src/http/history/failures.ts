@@ -73,7 +73,7 @@ export const retryCause = plain(['org'], {
   description: `Queues the deliveries of a cause again, the oldest ${maxPerBulkAction} of them.`,
   tag,
   status: 200,
-  body: Type.Omit(body, []),
+  body: Type.Object(body.properties, closed),
   answer: Type.Object({
     retried: Type.Integer({ description: 'Deliveries that are due again.' }),
     unchanged: Type.Integer({ description: 'Deliveries that were retried or removed meanwhile.' }),
