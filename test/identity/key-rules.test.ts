@@ -189,6 +189,39 @@ describe('a key with limits', () => {
     expect([narrowed.status, narrowed.body.requests_per_second]).toEqual([200, 5]);
   });
 
+  test.each(['created', 'rotated'])('shares its rate with the keys that it has %s, and they with theirs', async how => {
+    const rate = 20;
+    const keys = [(await create({ requests_per_second: rate })).body];
+    while (keys.length < 4) {
+      const { id, key } = keys.at(-1);
+      const fields = { name: `key ${++count}`, permissions: ['*'], requests_per_second: rate };
+      const made =
+        how === 'created'
+          ? await asker(service.address, key)({ method: 'POST', path, body: fields })
+          : await asker(
+              service.address,
+              key,
+            )({ method: 'POST', path: `${path}${id}/rotate/`, body: { overlap: `${keys.length}h` } });
+      expect(made.status, made.text).toBe(201);
+      keys.push(made.body);
+    }
+    const ping = ({ key }: { key: string }) => asker(service.address, key)({ path: '/api/system/ping/' });
+    const { tenantCache } = service.runtime.deps;
+    // The notification about the newest key may still be in transit.
+    await eventually(async () => {
+      for (const { id } of keys) expect(await tenantCache.findKey(id)).toMatchObject({ group_rate: rate });
+    });
+    const began = Date.now();
+    const answers = await Promise.all(keys.flatMap(key => Array.from({ length: 2 * rate }, () => ping(key))));
+    const seconds = (Date.now() - began) / 1_000;
+    const accepted = answers.filter(({ status }) => status === 200);
+    expect(accepted.length).toBeGreaterThan(0);
+    expect(accepted.length).toBeLessThanOrEqual(rate * (1 + seconds) + 1);
+    const refused = answers.find(({ body }) => /together limited to 20 requests per second/.test(body.detail))!;
+    expectProblem(refused, 429, 'request.rate_limited');
+    expect(refused.headers['retry-after']).toBeDefined();
+  });
+
   test('rotates itself without a later expiry, and cannot rotate a key that has more', async () => {
     const rotate = (id: string, asking: Ask) =>
       asking({ method: 'POST', path: `${path}${id}/rotate/`, body: { overlap: '1h' } });

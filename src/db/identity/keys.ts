@@ -10,6 +10,10 @@ export interface Key {
   application_id: number | null;
   permissions: string[];
   requests_per_second: number | null;
+  /** Keys with the same group share one rate limit. Null: the group of its own id. */
+  rate_group: string | null;
+  /** The rate of the group, if it has other active keys: the highest of them. */
+  group_rate: number | null;
   /** Addresses and networks in CIDR notation; null allows any address. */
   allowed_networks: string[] | null;
   expires_at: Date | null;
@@ -17,9 +21,9 @@ export interface Key {
 }
 
 /** The organization is not known before the key is found. */
-export async function findKeyAcrossTenants(db: Db, id: string) {
+export async function findKeyAcrossTenants(db: Db, id: string): Promise<Key | undefined> {
   return db
-    .selectFrom('keys')
+    .selectFrom('keys as k')
     .select([
       'organization_id',
       'id',
@@ -29,6 +33,12 @@ export async function findKeyAcrossTenants(db: Db, id: string) {
       'application_id',
       'permissions',
       'requests_per_second',
+      'rate_group',
+      sql<number | null>`case when k.requests_per_second is not null then (
+        select max(g.requests_per_second) from keys g
+        where g.organization_id = k.organization_id and coalesce(g.rate_group, g.id) = coalesce(k.rate_group, k.id)
+          and g.revoked_at is null and (g.expires_at is null or g.expires_at > now())
+        having count(*) > 1) end`.as('group_rate'),
       'allowed_networks',
       'expires_at',
       'revoked_at',
@@ -37,7 +47,7 @@ export async function findKeyAcrossTenants(db: Db, id: string) {
     .executeTakeFirst();
 }
 
-type NewKey = Omit<Key, 'organization_id' | 'revoked_at'>;
+type NewKey = Omit<Key, 'organization_id' | 'revoked_at' | 'group_rate'>;
 
 /** Returns false when the organization already has a key with this name. */
 export async function createKey(db: Db, organizationId: number, key: NewKey): Promise<boolean> {

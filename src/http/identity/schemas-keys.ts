@@ -5,7 +5,7 @@ import { closed, nullableText, nullableTimestamp, timestamp } from '../server/sc
 
 const rate =
   'Limit per API process. A request counts once for every started 16 KiB of its body; if that exceeds what is left, the ' +
-  'following requests are delayed. Null means no limit.';
+  'following requests are delayed. Keys that were created or rotated with a limited key share its limit. Null means no limit.';
 
 export const Key = Type.Object(
   {

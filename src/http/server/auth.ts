@@ -41,7 +41,7 @@ export interface Admission {
   session?: Session;
   resources: Resources;
   /** The rate limit that the request is charged to, if its key has one. */
-  bucket?: TokenBucket;
+  bucket?: Charged;
   /** The account whose session admitted the request, or issued its token. */
   accountId?: number;
   /** Ends an open response. Absent: its connection is closed. */
@@ -49,6 +49,8 @@ export interface Admission {
   /** Whether what allowed the request has ended while it was open. */
   hasEnded?: boolean;
 }
+
+type Charged = Pick<TokenBucket, 'charge'>;
 
 /** The caller of a request, and the key that bounds its rate: its own, or that of its token. */
 type Authenticated = Required<Pick<Admission, 'caller'>> & Pick<Admission, 'session' | 'accountId'> & { key?: Key };
@@ -227,35 +229,58 @@ function presentedKey(request: FastifyRequest): string {
 }
 
 /**
- * Limits requests per key and process, if the key has a rate limit. The same limit applies to all recipient tokens of the key
- * together. They are counted separately, so that recipients cannot use up what the application needs itself.
+ * Limits requests per key and process, if the key has a rate limit. Keys that were created or rotated with it share its
+ * limit, so that a key does not multiply its rate. The same limit applies to all recipient tokens of the key together. They are
+ * counted separately, so that recipients cannot use up what the application needs itself.
  */
 function createRateLimit() {
   const buckets = new Map<string, TokenBucket>();
+  const bucketOf = (id: string, rate: number, now: number): TokenBucket => {
+    let bucket = buckets.get(id);
+    if (!bucket) {
+      bucket = new TokenBucket(rate, now);
+      buckets.set(id, bucket);
+    }
+    bucket.setRate(rate, now);
+    return bucket;
+  };
   return (
     key: Key,
     kind: Caller['kind'],
     request: FastifyRequest,
     reply: FastifyReply,
     now: number,
-  ): TokenBucket | undefined => {
-    const rate = key.requests_per_second;
+  ): Charged | undefined => {
+    const { requests_per_second: rate, group_rate } = key;
     if (rate === null) return undefined;
-    const name = `${kind} ${key.id}`;
-    let bucket = buckets.get(name);
-    if (bucket?.perSecond !== rate) {
-      bucket = new TokenBucket(rate, now);
-      buckets.set(name, bucket);
-    }
-    const { taken, left, resetSeconds } = bucket.take(now, declaredCost(request));
+    const cost = declaredCost(request);
+    const name = kind === 'key' ? `the API key ${key.name}` : 'the API key of the token';
+    const own = bucketOf(`${kind} ${key.id}`, rate, now);
+    const { taken, left, resetSeconds } = own.take(now, cost);
     reply.headers({ 'ratelimit-limit': rate, 'ratelimit-remaining': left, 'ratelimit-reset': resetSeconds });
-    if (taken) return bucket;
-    throw new AppError(
-      'request.rate_limited',
-      `${kind === 'key' ? `the API key ${key.name}` : 'the API key of the token'} is limited to ${rate} requests per second; ` +
-        'a body counts as one request per started 16 KiB',
-      { retryAfterSeconds: resetSeconds },
-    );
+    const refuse = (limited: string, retryAfterSeconds: number) =>
+      new AppError(
+        'request.rate_limited',
+        `${limited} requests per second; a body counts as one request per started 16 KiB`,
+        {
+          retryAfterSeconds,
+        },
+      );
+    if (!taken) throw refuse(`${name} is limited to ${rate}`, resetSeconds);
+    if (group_rate === null) return own;
+    const shared = bucketOf(`${kind} group ${key.rate_group ?? key.id}`, group_rate, now);
+    const group = shared.take(now, cost);
+    if (!group.taken) {
+      reply.headers({ 'ratelimit-remaining': 0, 'ratelimit-reset': group.resetSeconds });
+      const others = `${name} and the keys that were created or rotated with it are together limited to ${group_rate}`;
+      throw refuse(others, group.resetSeconds);
+    }
+    return {
+      charge: more => {
+        own.charge(more);
+        shared.charge(more);
+      },
+    };
   };
 }
 

@@ -6,7 +6,7 @@ import type { Grant, Permission } from '../../core/identity/permissions.ts';
 import { isUuid } from '../../core/ids.ts';
 import type { JsonPage } from '../../services/audience/users.ts';
 import type { Deps } from '../../services/deps.ts';
-import type { KeyLimits } from '../../services/identity/key-rules.ts';
+import type { Granter } from '../../services/identity/key-rules.ts';
 import type { Session } from '../../services/identity/sessions.ts';
 import type { PathParameterName, Resources, SomeResources } from '../resolve.ts';
 
@@ -24,7 +24,7 @@ export interface Caller {
   /** Permissions in the organization of the path; without one, the account's permissions on the instance. */
   grant: Grant;
   /** Limits of the API key; a key that it creates cannot exceed them. */
-  limits?: KeyLimits;
+  limits?: Granter['limits'];
   /** When the key, session or recipient token expires, in milliseconds since the epoch. */
   expiresAt?: number;
 }

@@ -45,10 +45,11 @@ export class UsageMeter {
     if (maxStored !== null) this.#admitStored(id, maxStored, now);
     if (rate === null) return;
     let bucket = this.#buckets.get(id);
-    if (bucket?.perSecond !== rate) {
+    if (!bucket) {
       bucket = new TokenBucket(rate, now);
       this.#buckets.set(id, bucket);
     }
+    bucket.setRate(rate, now);
     const { taken, resetSeconds } = bucket.take(now, requestCost(bytes));
     if (taken) return;
     throw new AppError(

@@ -12,12 +12,13 @@ import type { Key } from '../../db/identity/keys.ts';
 import { isNetwork, isWithinNetworks } from '../../lib/networks.ts';
 
 export type KeyLimits = Pick<Key, 'expires_at' | 'requests_per_second' | 'allowed_networks'>;
+type RateGroupMember = Pick<Key, 'id' | 'rate_group' | 'requests_per_second'>;
 
 /** The caller who grants a key or a role. */
 export interface Granter {
   grant: Grant;
   /** Limits of the calling API key. Absent for accounts and the command line, which have none. */
-  limits?: KeyLimits;
+  limits?: KeyLimits & RateGroupMember;
 }
 
 interface KeyRules {
@@ -78,6 +79,15 @@ export function limitErrors({ limits }: Granter, requested: Partial<KeyLimits>):
   return errors;
 }
 
+/**
+ * Returns the group whose rate a new key shares: that of the key that creates it, else of the key that it replaces. Without
+ * this, a key could multiply its rate by creating or rotating keys.
+ */
+export function rateGroupOf({ limits }: Granter, replaced?: RateGroupMember): string | null {
+  const limited = [limits, replaced].find(key => key && key.requests_per_second !== null);
+  return limited ? (limited.rate_group ?? limited.id) : null;
+}
+
 /** Null means never. */
 export function isLater(a: Date | null, b: Date | null): boolean {
   return b !== null && (a === null || a > b);
@@ -89,14 +99,18 @@ function isHigher(a: number | null, b: number | null): boolean {
 }
 
 /** Throws unless the caller has every permission of the key. */
-export function requireAllPermissions({ grant }: Granter, key: Key, otherwise: string): void {
+export function requireAllPermissions({ grant }: Granter, key: Pick<Key, 'permissions'>, otherwise: string): void {
   const beyond = grant.lacking(key.permissions);
   if (beyond.length > 0)
     throw invalid({ key: [`has permissions that you lack (${beyond.join(', ')}), so you ${otherwise}`] });
 }
 
 /** Throws unless the caller could have created the key as it is. */
-export function requireGrantableKey(granter: Granter, key: Key, otherwise: string): void {
+export function requireGrantableKey(
+  granter: Granter,
+  key: Pick<Key, 'permissions'> & KeyLimits,
+  otherwise: string,
+): void {
   requireAllPermissions(granter, key, otherwise);
   const beyond = Object.entries(limitErrors(granter, key)).map(([field, [mistake]]) => `${field} ${mistake}`);
   if (beyond.length > 0)

@@ -18,6 +18,7 @@ import {
   latestExpiry,
   limitErrors,
   networkErrors,
+  rateGroupOf,
   requireAllPermissions,
   requireGrantableKey,
 } from './key-rules.ts';
@@ -124,6 +125,7 @@ export async function createKey(
       secret_hash: secretHash,
       project_id: place.project?.id ?? null,
       application_id: place.application?.id ?? null,
+      rate_group: rateGroupOf(granter),
       ...granted,
     });
     if (!created) throw nameTaken(name);
@@ -227,6 +229,7 @@ export async function rotateKey(
       application_id,
       permissions,
       requests_per_second,
+      rate_group: rateGroupOf(granter, old),
       allowed_networks,
       expires_at,
     });
@@ -277,7 +280,7 @@ export async function revokeKey(deps: Deps, organizationId: number, idOrName: st
   });
 }
 
-async function lock(db: Db, organizationId: number, id: string): Promise<keys.Key> {
+async function lock(db: Db, organizationId: number, id: string): Promise<Omit<keys.Key, 'group_rate'>> {
   const key = await keys.findKeyForUpdate(db, organizationId, id);
   if (!key) throw new AppError('key.not_found', 'the key no longer exists');
   return key;
