@@ -1,12 +1,13 @@
 /** The list of components is part of every release, and is checked for known vulnerabilities. */
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFile, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, createServer as createSocketServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { root } from '../support/process.ts';
 
 /** npm takes seconds, and a busy machine makes them minutes. */
@@ -73,23 +74,50 @@ describe('the audit', () => {
     const { env } = await registry(() => [200, {}]);
     expect(await run('audit.ts', [], env)).toEqual({
       code: 0,
-      output: 'No runtime package has a known vulnerability.\n',
+      output: 'audited: no runtime package has a known vulnerability\n',
     });
   });
 
-  test('passes if the registry cannot be reached, and says so in one line without any address', {
+  test('passes if the registry cannot be reached, and says "not audited" in one line without any address', {
     timeout: timeoutMs,
   }, async () => {
     const { env } = await registry(() => [405, {}]);
     const refused = await run('audit.ts', [], env);
-    expect(refused).toEqual({ code: 0, output: expect.stringMatching(/^Skipped the package audit: .+\n$/) });
+    expect(refused).toEqual({ code: 0, output: expect.stringMatching(/^not audited: .+\n$/) });
     expect(refused.output).not.toContain('127.0.0.1');
     const closed = createSocketServer().listen(0, '127.0.0.1');
     await new Promise(resolve => closed.once('listening', resolve));
     const { port } = closed.address() as AddressInfo;
     await new Promise(resolve => closed.close(resolve));
     const nobody = await run('audit.ts', [], { npm_config_registry: `http://127.0.0.1:${port}/` });
-    expect(nobody).toEqual({ code: 0, output: expect.stringMatching(/^Skipped the package audit: .+\n$/) });
+    expect(nobody).toEqual({ code: 0, output: expect.stringMatching(/^not audited: .+\n$/) });
+  });
+});
+
+describe('CI', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'belfry-ci-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  /** Runs .ci/run with programs that do nothing, except that the check ends with this result of the audit. */
+  async function runCi(audit: string): Promise<string[]> {
+    const check = audit && `[ "$2" != check ] || echo '${audit}' > "$AUDIT_RESULT"`;
+    for (const [name, does] of [
+      ['npm', check],
+      ['npx', 'echo "npx $*"'],
+    ] as const) {
+      writeFileSync(path.join(folder, name), `#!/bin/sh\n${does}\n`, { mode: 0o755 });
+    }
+    const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` };
+    const { stdout } = await promisify(execFile)(path.join(root, '.ci/run'), { env });
+    return stdout.trimEnd().split('\n').slice(-2);
+  }
+
+  test.each([
+    ['not audited: the registry has no audit service', 'not audited: the registry has no audit service'],
+    ['audited: no runtime package has a known vulnerability', 'audited: no runtime package has a known vulnerability'],
+    ['', 'not audited: the check ended before the package audit'],
+  ])('ends with the result of the audit: %j', async (audit, said) => {
+    expect(await runCi(audit)).toEqual([said, expect.stringContaining('.ci/report.mjs')]);
   });
 });
 
