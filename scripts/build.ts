@@ -137,5 +137,5 @@ if (isClean || !isBuilt(root)) {
     await build();
     console.log(`Built the program in ${Math.round(performance.now() - start)} ms.`);
   } else
-    console.warn('Not built, because the development packages are not installed: `npx belfry serve` runs the sources.');
+    console.warn('Not built, because the development packages are not installed: `belfry serve` runs the sources.');
 }

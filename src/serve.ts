@@ -1,5 +1,6 @@
 /** Runs the service in this process until SIGINT or SIGTERM. */
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Service } from './app.ts';
 import type { Config } from './config.ts';
 import { type EmbeddedDatabase, openEmbedded } from './embedded/embedded.ts';
@@ -82,8 +83,9 @@ async function welcome({ runtime, address: own }: Service, { baseUrl, dataDir }:
   await createDemoDay(runtime.deps);
   const address = baseUrl ?? own;
   const url = `${address}${demo.triggerPath}`;
-  // Absolute, so the commands work in a shell without the same settings.
-  const command = `BELFRY_DATA_DIR=${shellWord(path.resolve(dataDir))} npx belfry`;
+  // Absolute, so the commands work in any folder, and in a shell without the same settings.
+  const program = fileURLToPath(new URL('../bin/belfry.js', import.meta.url));
+  const command = `BELFRY_DATA_DIR=${shellWord(path.resolve(dataDir))} ${shellWord(program)}`;
   console.log(`
   Belfry ${version} is running.
 

@@ -70,6 +70,8 @@ describe('one data folder', () => {
     await waitFor('the curl line', () => /^curl .*$/m.exec(service.output()));
     const [, email] = /^ {2}Sign in +(\S+)$/m.exec(service.output())!;
     const [, password] = /^ {2}Password +(\S+)$/m.exec(service.output())!;
+    // Not a name that npx would look for in a registry.
+    expect(service.output()).toContain(`${path.join(root, 'bin/belfry.js')} account reset-password --email ${email}`);
     const response = await fetch(`${service.address}/api/session/`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },

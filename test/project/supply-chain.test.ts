@@ -1,5 +1,5 @@
 /** The list of components is part of every release, and is checked for known vulnerabilities. */
-import { execFile, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, createServer as createSocketServer } from 'node:net';
@@ -118,6 +118,34 @@ describe('CI', () => {
     ['', 'not audited: the check ended before the package audit'],
   ])('ends with the result of the audit: %j', async (audit, said) => {
     expect(await runCi(audit)).toEqual([said, expect.stringContaining('.ci/report.mjs')]);
+  });
+});
+
+describe('documents and messages', () => {
+  const isText = (file: string) => /\.(md|ts|tsx|yaml|txt|service|conf|html|example)$|file(\.\w+)?$/i.test(file);
+  const files = execFileSync(
+    'git',
+    ['ls-files', 'docs', 'deploy', 'src', 'console', 'sdk', 'bin', '*.md', '.env.example'],
+    {
+      cwd: root,
+      encoding: 'utf8',
+    },
+  )
+    .split('\n')
+    // The checks run in a clone, and so do the tools of contributors.
+    .filter(file => isText(file) && !file.startsWith('deploy/checks/'));
+  /** In a clone with its packages installed, npx runs those. */
+  const inClone = ['README.md', 'CONTRIBUTING.md'];
+  /** Commands that run or install a package by a name, which a registry would be asked for. */
+  const byName =
+    /\b(npx|bunx|npm (exec|x)|(pnpm|yarn) dlx|(npm|pnpm|yarn|bun) (i|install|add)) +(-\S+ +)*(@?belfry\S*)/g;
+
+  test('never let a registry choose what runs as Belfry', () => {
+    expect(files.length).toBeGreaterThan(500);
+    const found = files.flatMap(file =>
+      [...readFileSync(path.join(root, file), 'utf8').matchAll(byName)].map(([text]) => `${file}: ${text}`),
+    );
+    expect(found.filter(each => !inClone.some(file => each.startsWith(`${file}: npx belfry`)))).toEqual([]);
   });
 });
 

@@ -216,6 +216,7 @@ async function prepareFolder(folder: string): Promise<void> {
     `#!/bin/bash\nPATH=\${PATH#*:}\n${check}${command} "$@" || { code=$?; echo "$(basename "$0") $*: $code" >> ${folder}/.failed; exit $code; }\n`;
   const program = `node ${path.join(root, 'bin/belfry.js')}`;
   const shims = {
+    belfry: reporting(program),
     npx: reporting(program, '[ "$1" = belfry ] || { echo "npx $1 is not run here" >&2; exit 1; }\nshift\n'),
     curl: reporting('curl --fail-with-body'),
   };

@@ -144,7 +144,7 @@ export function TryEvent({ path, sample, takesRecipients, recipients, setRecipie
 export function HowToTrigger({ path, sample, recipients }: { path: EventPath; sample: Sample; recipients: string[] }) {
   const { org, prj, app, evt } = path;
   const context = sample.context ?? {};
-  const command = `npx belfry simulate ${org}/${prj}/${app}/${evt} \\\n  --context ${shellQuoted(JSON.stringify(context))}`;
+  const command = `belfry simulate ${org}/${prj}/${app}/${evt} \\\n  --context ${shellQuoted(JSON.stringify(context))}`;
   const options = { ...(recipients.length > 0 && { recipients }), dry_run: true };
   return (
     <Section title={texts.triggerFromYourApplication}>
