@@ -10,7 +10,7 @@ export interface Key {
   application_id: number | null;
   permissions: string[];
   requests_per_second: number | null;
-  /** Keys with the same group share one rate limit. Null: the group of its own id. */
+  /** Keys with the same group share one rate limit. Null: the group that has the id of the key. */
   rate_group: string | null;
   /** The rate of the group, if it has other active keys: the highest of them. */
   group_rate: number | null;
