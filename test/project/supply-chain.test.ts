@@ -89,8 +89,8 @@ describe('the audit', () => {
     await new Promise(resolve => closed.once('listening', resolve));
     const { port } = closed.address() as AddressInfo;
     await new Promise(resolve => closed.close(resolve));
-    const nobody = await run('audit.ts', [], { npm_config_registry: `http://127.0.0.1:${port}/` });
-    expect(nobody).toEqual({ code: 0, output: expect.stringMatching(/^not audited: .+\n$/) });
+    const unreachable = await run('audit.ts', [], { npm_config_registry: `http://127.0.0.1:${port}/` });
+    expect(unreachable).toEqual({ code: 0, output: expect.stringMatching(/^not audited: .+\n$/) });
   });
 });
 

@@ -161,6 +161,11 @@ const acrossTenants: Record<string, string> = {
   listMovedOrganizationsAcrossTenants: 'the organizations of one person',
   listMovesAcrossTenants: 'every process has to know which organizations are in another cell',
   listSealedSamplesAcrossTenants: 'the key that encrypts is the whole installation’s',
+  findSameAccountAcrossTenants: 'a member may have an account in the other cell already',
+  createMovedAccountAcrossTenants: 'of a person, whichever organizations they are a member of',
+  setMovedIdentityAcrossTenants: 'of a person, whichever organizations they are a member of',
+  addMovedFactorsAcrossTenants: 'of a person, whichever organizations they are a member of',
+  listRecoveryCodesAcrossTenants: 'of a person, whichever organizations they are a member of',
   recoverMovesAcrossTenants: 'maintenance: of organizations whose move was interrupted',
 };
 
