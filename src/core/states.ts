@@ -39,11 +39,11 @@ const waits: Record<WaitState, State> = {
   waiting: { name: 'Waiting', color: 'violet', meaning: 'Waiting to be sent.', until: 'Waiting until {time}.' },
 };
 
-const held: State = { name: 'Held', color: 'yellow', meaning: 'Waiting for a pause to end.' };
+const held: State = { name: 'Held', color: 'yellow', meaning: 'Held, and sent when the pause ends.' };
 const retrying: State = {
   name: 'Retrying',
   color: 'yellow',
-  meaning: 'Not sent yet, or the response was lost. Will be retried.',
+  meaning: 'Waiting for the next attempt.',
   until: 'Next attempt at {time}.',
   moving: true,
 };
@@ -78,19 +78,23 @@ export const occurrenceStates: Record<OccurrenceState, State> = {
   sending: { name: 'Sending', color: 'blue', meaning: 'Sending messages.', moving: true },
   ...waits,
   retrying,
-  sent: { name: 'Sent', color: 'teal', meaning: 'All messages were sent.' },
+  sent: { name: 'Sent', color: 'teal', meaning: 'Messages were sent, and none failed.' },
   partly_failed: {
     name: 'Partly failed',
     color: 'orange',
-    meaning: 'Some messages were sent or may have arrived, others failed.',
+    meaning: 'Messages failed, others were sent or may have arrived.',
   },
   failed: { name: 'Failed', color: 'red', meaning: 'No message reached its recipient.' },
-  unknown: { name: 'Unknown', color: 'orange', meaning: mayHaveArrived },
+  unknown: {
+    name: 'Unknown',
+    color: 'orange',
+    meaning: 'Messages may have arrived, and none is known to have failed.',
+  },
   nobody: { name: 'No recipients', color: 'gray', meaning: 'There was no one to notify.' },
   suppressed: { name: 'Suppressed', color: 'gray', meaning: 'All messages were suppressed. See the reason.' },
   dry_run: dryRun,
-  cancelled: { name: 'Cancelled', color: 'gray', meaning: 'Cancelled before it was sent.' },
-  expired: { name: 'Expired', color: 'gray', meaning: 'Not sent in time.' },
+  cancelled: { name: 'Cancelled', color: 'gray', meaning: 'Cancelled before all messages were sent.' },
+  expired: { name: 'Expired', color: 'gray', meaning: 'Expired before all messages were sent.' },
   escalating: {
     name: 'Escalating',
     color: 'orange',

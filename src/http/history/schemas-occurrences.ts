@@ -16,7 +16,8 @@ const occurrenceFields = {
   outcome: Type.Enum([...outcomes], {
     description:
       'Overall state: `scheduled` for later, `held` by a pause, `expanding` while recipients are looked up, `sending`, and ' +
-      'finally `sent`, `partly_failed`, `failed`, `unknown` (may have arrived), `nobody` (no recipients), `suppressed`, `cancelled` or `expired`. With ' +
+      'finally `sent`, `partly_failed`, `failed`, `unknown` (some may have arrived, none is known to have failed), `nobody` (no ' +
+      'recipients), `suppressed`, `cancelled` or `expired`. It names what deserves attention most; `counts` has the numbers. With ' +
       'steps: `escalating` while steps remain, `acknowledged`, `resolved`, or `unacknowledged` when all steps have run and ' +
       'no one responded.',
   }),
@@ -24,6 +25,11 @@ const occurrenceFields = {
     description:
       'What the console shows: the outcome, or instead of `sending` what all open messages wait for: `waiting_digest`, ' +
       '`waiting_quiet_hours`, `retrying` or `waiting`. `dry_run` if nothing was sent because it was a dry run.',
+  }),
+  summary: Type.String({
+    description:
+      'What became of it, in a sentence or two. Times in it are in UTC. The text may change between versions.',
+    examples: ['Of 4 messages, 3 were sent and 1 failed.'],
   }),
   waiting_until: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
     description: 'When the first of the waiting messages is due; null when none waits for a certain time.',
@@ -44,6 +50,8 @@ const occurrenceFields = {
   acknowledged_by: Type.Union([Type.String(), Type.Null()], { description: 'A user, or the API key that was used.' }),
   resolved_at: nullableTimestamp,
   resolved_by: nullableText,
+  cancelled_at: nullableTimestamp,
+  cancelled_by: Type.Union([Type.String(), Type.Null()], { description: 'A user, or the API key that was used.' }),
   dedup_key: nullableText,
   triggers: Type.Integer({ description: 'Number of triggers with the same `dedup_key`, including the first.' }),
   counts: Type.Object(
