@@ -23,7 +23,7 @@ import {
 } from './schemas-occurrences.ts';
 
 const tag = 'Occurrences';
-const deliveryFilters = new Set(['status', 'reason', 'user', 'channel']);
+const deliveryFilters = new Set(['status', 'state', 'reason', 'user', 'channel']);
 
 export function summarize(row: OccurrenceSummaryRow) {
   const { created_at, completed_at, due_at, acknowledged_at, resolved_at, cancelled_at } = row;

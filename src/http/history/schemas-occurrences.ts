@@ -1,7 +1,14 @@
 /** Schemas of occurrences and their deliveries. */
 import { Type } from 'typebox';
 import { outcomes } from '../../core/decision/outcome.ts';
-import { type DeliveryState, deliveryStates, type OccurrenceState, occurrenceStates } from '../../core/states.ts';
+import {
+  type DeliveryState,
+  deliveryStates,
+  type OccurrenceState,
+  occurrenceStates,
+  type RefinedState,
+  refinedStates,
+} from '../../core/states.ts';
 import { deliveryStatuses, occurrenceStatuses, stepStatuses } from '../../core/statuses.ts';
 import { limits } from '../../core/text.ts';
 import { maxChecked } from '../../services/history/replays.ts';
@@ -99,6 +106,9 @@ export const OccurrenceFilter = Type.Object({
 });
 
 const deliveryStatus = Type.Enum([...deliveryStatuses]);
+const refinedState = Type.Enum(Object.keys(refinedStates) as RefinedState[], {
+  description: 'Only deliveries with this `state`. For other states, see `status`.',
+});
 
 const deliveryFields = {
   id: Type.Integer(),
@@ -110,8 +120,8 @@ const deliveryFields = {
   state: Type.Enum(Object.keys(deliveryStates) as DeliveryState[], {
     description:
       'What the console shows: the status, or instead of `pending` what it waits for: `waiting_digest`, ' +
-      '`waiting_quiet_hours`, `waiting` or `held`. `bounced` if it failed after the provider had accepted it, `dry_run` if it was ' +
-      'suppressed because of a dry run.',
+      '`waiting_quiet_hours`, `waiting` or `held`. `bounced` if it failed after the provider had accepted it, `complained` if it was ' +
+      'reported as spam after it was sent, `retracted` if it was removed then, `dry_run` if it was suppressed because of a dry run.',
   }),
   reason: Type.Union([Type.String(), Type.Null()], { description: 'A stable code.' }),
   detail: Type.Union([Type.String(), Type.Null()], { description: "The provider's response or error message." }),
@@ -146,6 +156,7 @@ export const PastDelivery = Type.Object(
 
 export const DeliveryFilter = Type.Object({
   status: Type.Optional(deliveryStatus),
+  state: Type.Optional(refinedState),
   reason: Type.Optional(Type.String({ maxLength: limits.slug, description: 'A stable code.' })),
   order: Type.Optional(Type.Enum(['id', 'attention'], { description: 'Default: `id`.' })),
   user: Type.Optional(Type.String({ maxLength: limits.email, description: 'Username.' })),
@@ -163,6 +174,7 @@ export const ActivityFilter = Type.Object({
     Type.String({ minLength: 1, maxLength: 512, description: 'Username, or any address of the user.' }),
   ),
   status: Type.Optional(deliveryStatus),
+  state: Type.Optional(refinedState),
   channel: Type.Optional(Type.String({ maxLength: limits.slug, description: 'Slug.' })),
   type: Type.Optional(Type.String({ maxLength: limits.slug, description: 'Channel type, such as `email` or `sms`.' })),
   since: Type.Optional(
