@@ -21,7 +21,7 @@ import { type DemoConsole, openDemoConsole } from '../support/demo-console.ts';
 import { type CreatedState, createEveryState } from '../support/every-state.ts';
 import { belfry } from '../support/process.ts';
 
-vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
+vi.setConfig({ testTimeout: 600_000, hookTimeout: 240_000 });
 
 let site: DemoConsole;
 let page: Page;
@@ -194,9 +194,12 @@ test('the command line lists and explains every state with the words of the tabl
   expect(why.stdout).toContain(reasons.throttled);
 });
 
-test('the list of occurrences and the page of each show its state', async () => {
+test('the list of occurrences shows the state of each', async () => {
   await page.goto('/o/demo/occurrences');
   for (const one of world.created) await expectOccurrence(one, await loadRow(linkTo('Occurrences', one.id)));
+});
+
+test('the page of each occurrence shows its state', async () => {
   for (const one of world.created) {
     await page.goto(`/o/demo/occurrences/${one.id}`);
     const heading = page.getByRole('heading', { level: 1 }).locator('xpath=..');
