@@ -284,6 +284,7 @@ CREATE TABLE occurrences (
   resolved_by text,
   traceparent text,
   outcome text,
+  cancelled_by text,
   CONSTRAINT occurrences_pkey PRIMARY KEY (organization_id, id)
 ) PARTITION BY RANGE (id);
 CREATE INDEX occurrences_by_correlation ON occurrences (organization_id, correlation_id) WHERE correlation_id IS NOT NULL; -- lists of occurrences with a correlation id
@@ -1400,10 +1401,10 @@ begin
     when o.awaits_acknowledgement then 'unacknowledged'
     when o.failed > 0 or o.reason = 'crashed' then
       case when o.sent + o.unknown > 0 then 'partly_failed' else 'failed' end
-    when o.unknown > 0 then case when o.sent > 0 then 'partly_failed' else 'unknown' end
-    when o.sent > 0 then 'sent'
-    when o.cancelled > 0 or o.reason = 'cancelled' then 'cancelled'
+    when o.unknown > 0 then 'unknown'
+    when o.reason = 'cancelled' or (o.cancelled > 0 and (o.sent = 0 or o.cancelled_at is not null)) then 'cancelled'
     when o.expired > 0 or o.reason = 'expired' then 'expired'
+    when o.sent > 0 then 'sent'
     when o.suppressed = 0 and (o.reason is null or o.reason in ('no_recipients', 'occurrence.not_open')
       or starts_with(o.reason, 'limit.')) then 'nobody'
     else 'suppressed'

@@ -13,7 +13,7 @@ import { listTimezones } from '../src/core/decision/quiet-hours.ts';
 import { errorList } from '../src/core/errors.ts';
 import { tags } from '../src/core/render/template.ts';
 import { filters } from '../src/core/render/template-filters.ts';
-import { channelStates, deliveryStates, occurrenceStates, type State } from '../src/core/states.ts';
+import { channelStates, deliveryStates, occurrenceStates, refinedStates, type State } from '../src/core/states.ts';
 import { webhookTypes } from '../src/core/webhooks.ts';
 
 const root = new URL('../', import.meta.url);
@@ -29,6 +29,7 @@ export async function writeConsoleTypes(): Promise<void> {
     statesOf('deliveryStates', deliveryStates),
     statesOf('occurrenceStates', occurrenceStates),
     statesOf('channelStates', channelStates),
+    listOf('refinedStates', Object.keys(refinedStates)),
     listOf('outcomes', outcomes),
     listOf('media', media),
     listOf('webhookTypes', webhookTypes),

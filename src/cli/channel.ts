@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { AppError } from '../core/errors.ts';
+import { type ChannelStateName, channelStates } from '../core/states.ts';
 import * as channels from '../services/configuration/channels.ts';
 import { getOrganization } from '../services/configuration/organizations.ts';
 import type { Deps } from '../services/deps.ts';
@@ -28,7 +29,10 @@ resume  Send the messages that are held, whether a person paused the channel or 
   },
 };
 
-type Channel = Pick<channels.ChannelDetails, 'slug' | 'project' | 'type' | 'enabled' | 'paused' | 'reputation'>;
+type Channel = Pick<channels.ChannelDetails, 'slug' | 'project' | 'type' | 'enabled' | 'reputation'> & {
+  /** Absent from the responses of a previous version. */
+  states?: ChannelStateName[];
+};
 
 /** More channels than an organization has. */
 const maxChannels = 100_000;
@@ -68,10 +72,10 @@ async function list(args: string[], terminal: Terminal): Promise<number> {
   return 0;
 }
 
-function stateOf({ enabled, paused, reputation }: Channel): string {
-  if (!enabled) return 'disabled';
-  if (paused) return 'paused';
-  return reputation?.bulk_paused_at ? 'bulk paused' : 'enabled';
+/** Returns what speaks against the channel, or else how it is set. */
+function stateOf({ enabled, states = [enabled ? 'enabled' : 'disabled'] }: Channel): string {
+  const [first, ...others] = states.map(state => (channelStates[state]?.name ?? state).toLowerCase());
+  return others.join(', ') || first!;
 }
 
 async function change(action: 'pause' | 'resume', args: string[], terminal: Terminal): Promise<number> {

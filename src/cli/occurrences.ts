@@ -5,7 +5,7 @@ import { listOccurrences } from '../db/history/occurrences.ts';
 import { getOrganization } from '../services/configuration/organizations.ts';
 import { addStates } from '../services/history/occurrence-states.ts';
 import { type Command, parseTime, usageError } from './command.ts';
-import { formatTable, formatWords } from './format.ts';
+import { formatTable, formatWords, printable } from './format.ts';
 import { remoteOf } from './remote.ts';
 
 const defaultLimit = 20;
@@ -16,7 +16,8 @@ interface OccurrenceRow {
   event: string | null;
   outcome: string;
   state?: keyof typeof occurrenceStates;
-  waiting_until?: string | null;
+  /** Absent from the responses of a previous version. */
+  summary?: string;
   created_at: string;
   counts: Record<string, number>;
 }
@@ -76,8 +77,7 @@ ${formatWords(outcomes, 118).replaceAll(/^/gm, '  ')}`,
     const rows = JSON.parse(JSON.stringify(found)) as OccurrenceRow[];
     if (values.json) terminal.print(JSON.stringify(rows, null, 2));
     else if (rows.length === 0) terminal.print('No occurrences.');
-    else
-      terminal.print(formatTable([['CREATED', 'OCCURRENCE', 'EVENT', 'STATE', 'DELIVERIES'], ...rows.map(describe)]));
+    else terminal.print(formatTable([['CREATED', 'OCCURRENCE', 'EVENT', 'STATE', 'SUMMARY'], ...rows.map(describe)]));
     return 0;
   },
 };
@@ -101,11 +101,11 @@ function format(timestamp: string): string {
   return timestamp.slice(0, 19).replace('T', ' ');
 }
 
-function describe({ created_at, identifier, event, outcome, state, waiting_until, counts }: OccurrenceRow): string[] {
+function describe({ created_at, identifier, event, outcome, state, summary, counts }: OccurrenceRow): string[] {
   const shown = Object.entries(counts).filter(([, count]) => count > 0);
   const deliveries = shown.map(([status, count]) => `${count} ${status}`).join(', ');
   // A server of a previous version sends no state, and one of a later version may send a new one.
   const name = (state && occurrenceStates[state]?.name) ?? outcome;
-  const label = waiting_until ? `${name} until ${format(waiting_until)}` : name;
-  return [format(created_at), identifier, event ?? '(deleted)', label, deliveries];
+  const sentence = summary?.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, format) ?? deliveries;
+  return [format(created_at), identifier, event ?? '(deleted)', name, printable(sentence)];
 }

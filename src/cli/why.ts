@@ -7,6 +7,8 @@ import { remoteOf } from './remote.ts';
 
 interface Explanation {
   final: boolean;
+  /** Absent from the responses of a previous version. */
+  summary?: string;
   answers: { notification: string | null; channel: string | null; explanation: string }[];
 }
 
@@ -44,10 +46,11 @@ With BELFRY_URL, the key needs the permission occurrence:read.`,
 
 const isUuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
-function describe({ final, answers }: Explanation): string {
+function describe({ final, summary, answers }: Explanation): string {
   const lines = answers.map(({ notification, channel, explanation }) =>
     [[notification, channel].filter(Boolean).join(' by '), explanation].filter(Boolean).join(': '),
   );
-  if (!final) lines.push('Belfry is still deciding: this may change.');
+  if (summary) lines.push(`Occurrence: ${summary}`);
+  if (!final) lines.push('Recipients are not resolved yet: this may change.');
   return lines.map(printable).join('\n');
 }

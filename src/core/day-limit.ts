@@ -10,6 +10,23 @@ export interface DayLimit {
 
 export const defaultWarmUpGrowth = 2;
 
+const dayMs = 86_400_000;
+/** Beyond it, the limit has long reached `perDay`, and the power could overflow. */
+const maxGrowthDays = 100;
+
+/** Returns how many messages may be sent on a day, as the statement in db/ledger/day-limits.ts does. */
+export function messagesOfDay({ perDay, start, growth }: DayLimit, day: Date, firstDay: Date): number {
+  const days = Math.min(Math.round((day.getTime() - firstDay.getTime()) / dayMs), maxGrowthDays);
+  return Math.min(perDay, Math.floor(start * growth ** days));
+}
+
+/** Returns the name by which the messages of a provider are counted: a channel may use the same provider twice. */
+export function nameInChannel(uses: readonly string[], index: number): string {
+  const name = uses[index]!;
+  const nth = uses.slice(0, index + 1).filter(use => use === name).length;
+  return nth === 1 ? name : `${name}#${nth}`;
+}
+
 /** Returns the limit in the settings of a provider; undefined without one. */
 export function dayLimitOf({ per_day, warm_up_start, warm_up_growth }: JsonObject): DayLimit | undefined {
   if (typeof per_day !== 'number') return undefined;

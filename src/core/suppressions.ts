@@ -14,6 +14,8 @@ export interface Suppression {
   reason: SuppressionReason;
   /** What added the entry: `manual`, `import` or the name of a provider. */
   source: string;
+  /** The note of the entry. */
+  detail?: string | null;
   since: Date;
 }
 
@@ -45,8 +47,8 @@ function normalize(channelType: string, address: string): string {
   return channelType === 'email' ? fold(address) : address;
 }
 
-/** Describes the entry for the detail of a delivery, such as `bounced, source mailgun, since 2026-01-31T09:00:00.000Z`. */
-export function describeSuppression({ target, reason, source, since }: Suppression): string {
+/** Describes the entry for the detail of a delivery, such as `bounced, source mailgun, since 2026-01-31T09:00:00.000Z`, with its note. */
+export function describeSuppression({ target, reason, source, since, detail }: Suppression): string {
   const domain = target.startsWith('@') ? `the domain ${target}: ` : '';
-  return `${domain}${reason}, source ${source}, since ${since.toISOString()}`;
+  return `${domain}${reason}, source ${source}, since ${since.toISOString()}${detail ? ` (${detail})` : ''}`;
 }

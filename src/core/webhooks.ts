@@ -1,6 +1,10 @@
 /** Operational webhooks: event types, limits, the retry schedule and the schema of an endpoint. */
 import { randomBytes } from 'node:crypto';
 import { type Static, Type } from 'typebox';
+import type { OccurrenceOutcome } from './decision/outcome.ts';
+import { type SummaryFacts, summarizeOccurrence } from './decision/summary.ts';
+import type { JsonObject } from './json.ts';
+import { occurrenceStateOf } from './states.ts';
 import { limits, slugPattern } from './text.ts';
 
 export const webhookTypes = [
@@ -57,6 +61,20 @@ export const webhookSecret = {
   pattern: '^whsec_(([A-Za-z0-9+/]{4}){8,21}([A-Za-z0-9+/]{2}==)?|([A-Za-z0-9+/]{4}){8,20}[A-Za-z0-9+/]{3}=)$',
   patternHint: 'must be whsec_ followed by 24 to 64 bytes in base64',
 } as const;
+
+/** What is stored about an ended occurrence; messages of a previous version have no more than `outcome` and `counts`. */
+interface Completion extends Omit<SummaryFacts, 'state' | 'until'> {
+  outcome: OccurrenceOutcome;
+  dry_run?: boolean;
+}
+
+/** Returns the data of a message as its receiver gets it: with the state and the summary of an ended occurrence. */
+export function withSummary(type: string, data: JsonObject): JsonObject {
+  if (type !== 'occurrence.completed') return data;
+  const { outcome, dry_run = false, ...facts } = data as unknown as Completion;
+  const state = occurrenceStateOf({ outcome, isDryRun: dry_run, wait: undefined });
+  return { ...data, state, summary: summarizeOccurrence({ ...facts, state }) };
+}
 
 /** Returns the `webhook-id` header of a message. */
 export function messageIdOf(key: string): string {

@@ -41,6 +41,7 @@ export async function sendWithFiles(
     );
     return settleAttachmentError(delivery, error, Date.now());
   }
+  const beganAt = Date.now();
   try {
     const held = await engine.attachments.hold(delivery, references);
     try {
@@ -50,7 +51,11 @@ export async function sendWithFiles(
     }
   } catch (error) {
     if (!(error instanceof AttachmentError)) throw error;
-    return settleAttachmentError(delivery, error, Date.now());
+    const now = Date.now();
+    return {
+      ...settleAttachmentError(delivery, error, now),
+      attempt: { began_at: new Date(beganAt), ms: now - beganAt },
+    };
   }
 }
 

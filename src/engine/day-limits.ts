@@ -4,7 +4,7 @@
  * Providers without such a limit are not handled here.
  */
 import type pg from 'pg';
-import { type DayLimit, dayLimitOf } from '../core/day-limit.ts';
+import { type DayLimit, dayLimitOf, nameInChannel } from '../core/day-limit.ts';
 import { reserveMessagesOfDay } from '../db/ledger/day-limits.ts';
 import { Batcher } from '../lib/batcher.ts';
 import type { PlannedChannel } from '../pipeline/plans.ts';
@@ -61,7 +61,10 @@ export class DayLimits {
     const limit = dayLimitOf(channel.providers[index]!.settings);
     if (!limit) return undefined;
     const { organizationId, id: channelId } = channel;
-    const provider = nameInChannel(channel, index);
+    const provider = nameInChannel(
+      channel.providers.map(one => one.provider.name),
+      index,
+    );
     const key = `${organizationId}/${channelId}/${provider}`;
     let limiter = this.#limiters.get(key);
     if (!limiter) {
@@ -105,11 +108,4 @@ export class DayLimits {
     if (granted < requested) limiter.wait = wait;
     return Array.from({ length: requested }, (_, i) => (i < granted ? undefined : wait));
   }
-}
-
-/** Returns a name that survives reordering: `smtp`, and `smtp#2` for the second one. */
-function nameInChannel({ providers }: PlannedChannel, index: number): string {
-  const { name } = providers[index]!.provider;
-  const nth = providers.slice(0, index + 1).filter(one => one.provider.name === name).length;
-  return nth === 1 ? name : `${name}#${nth}`;
 }

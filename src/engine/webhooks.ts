@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { commandLine } from '../core/identity/actor.ts';
 import type { JsonObject } from '../core/json.ts';
-import { messageIdOf, webhookLimits, webhookRetrySeconds } from '../core/webhooks.ts';
+import { messageIdOf, webhookLimits, webhookRetrySeconds, withSummary } from '../core/webhooks.ts';
 import type { Db } from '../db/connection/pool.ts';
 import {
   type ClaimedMessage,
@@ -176,7 +176,7 @@ export class WebhookDispatcher {
     const beganAt = Date.now();
     const { type, created_at } = message;
     // Messages of an operator's webhook name their organization; others belong to the webhook's own.
-    const fields = { organization, ...message.data };
+    const fields = { organization, ...withSummary(type, message.data) };
     const data = { ...fields, ...linksOf(message.data, `${baseUrl ?? ''}/api/o/${fields.organization}`) };
     const body = JSON.stringify({ type, timestamp: created_at.toISOString(), data });
     const outcome = await postSigned(outbound, {

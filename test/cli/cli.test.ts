@@ -433,10 +433,14 @@ describe('outcomes', () => {
     expect(near).toEqual({
       code: 0,
       stderr: '',
-      stdout: expect.stringContaining(`${occurrence}  shop/web/order-paid  Sent`),
+      stdout: expect.stringContaining(`${occurrence}  shop/web/order-paid  Sent   The message was sent.\n`),
     });
     expect(far).toEqual(near);
-    expect(explained).toEqual({ code: 0, stderr: '', stdout: expect.stringMatching(/^receipt by mail: .+\n$/) });
+    expect(explained).toEqual({
+      code: 0,
+      stderr: '',
+      stdout: expect.stringMatching(/^receipt by mail: .+\nOccurrence: The message was sent\.\n$/),
+    });
     expect(remotely).toEqual(explained);
   });
 

@@ -1,5 +1,6 @@
 /** Operational webhooks: subscribed endpoints receive signed messages of events after they are committed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { JsonObject } from '../../src/core/json.ts';
 import { listInstanceWebhooks, setInstanceWide } from '../../src/services/configuration/webhooks.ts';
 import { eventually } from '../support/eventually.ts';
 import { belfry } from '../support/process.ts';
@@ -114,9 +115,21 @@ test('every way in which an occurrence ends is reported once', async () => {
   const cancelled = await tenant.trigger({ delay: '1h' });
   await tenant.post(`/api/o/${tenant.slug}/occurrence/${cancelled}/cancel/`);
   const sent = await tenant.trigger({}, { yes: true });
-  const received = await receiver.until('occurrence.completed', 3);
-  const outcomes = Object.fromEntries(received.map(({ data }) => [data.occurrence, data.outcome]));
-  expect(outcomes).toEqual({ [filtered]: 'suppressed', [cancelled]: 'cancelled', [sent]: 'sent' });
+  const dry = await tenant.trigger({ dry_run: true }, { yes: true });
+  const received = await receiver.until('occurrence.completed', 4);
+  const outcomes = Object.fromEntries(received.map(({ data }) => [data.occurrence, [data.outcome, data.state]]));
+  expect(outcomes).toEqual({
+    [filtered]: ['suppressed', 'suppressed'],
+    [cancelled]: ['cancelled', 'cancelled'],
+    [sent]: ['sent', 'sent'],
+    [dry]: ['suppressed', 'dry_run'],
+  });
+  for (const { data } of received) {
+    const { summary, reason, cancelled_by } = (await tenant.occurrence(
+      String(data.occurrence),
+    )) as unknown as JsonObject;
+    expect(data).toMatchObject({ summary, reason, cancelled_by });
+  }
 });
 
 test('a fan-out of several pages reports each delivery and its end', async () => {

@@ -74,7 +74,7 @@ test.each([
   [{ state: 'waiting_quiet_hours', waiting_until: later }, 'Waiting for the end of quiet hours at 21:13'],
   [{ state: 'waiting', waiting_until: later }, 'Waiting until 21:13'],
   [{ state: 'retrying', waiting_until: later }, 'Next attempt at 21:13'],
-  [{ outcome: 'held', state: 'held' }, 'Waiting for a pause to end'],
+  [{ outcome: 'held', state: 'held' }, 'Held, and sent when the pause ends'],
   [{ state: 'sending' }, undefined],
 ] as const)('what %j waits for is shown', (change, note) => {
   const stages = read({ status: 'sending', outcome: 'sending', counts: { pending: 1 }, ...change });

@@ -57,7 +57,9 @@ test.each([
   ['suppressed', 'dry_run', null, 'dry_run'],
   ['cancelled', 'acknowledged', null, 'cancelled'],
 ] as const)('a delivery that is %s for the reason %s is shown accordingly', (status, reason, next, state) => {
-  expect(deliveryStateOf({ status, reason, next_attempt_at: next })).toBe(state);
+  expect(deliveryStateOf({ status, reason, next_attempt_at: next, is_complained: false, is_retracted: false })).toBe(
+    state,
+  );
 });
 
 test.each([

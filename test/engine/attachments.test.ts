@@ -235,6 +235,10 @@ describe('files with a URL', () => {
       reason: 'attachment.failed',
       detail: `${peer.url}/a.csv: the server answered 503`,
     });
+    const attempts = `/api/o/${tenant.slug}/occurrence/${retried}/deliveries/${waiting!.id}/attempts/`;
+    expect((await tenant.ask({ path: attempts })).body).toEqual([
+      expect.objectContaining({ outcome: 'failed', provider: null, detail: waiting!.detail }),
+    ]);
     reply = { status: 404 };
     const failed = await tenant.trigger({ attachments: [{ url: `${peer.url}/b.csv` }] });
     expect(await tenant.outcomes(failed)).toEqual(['ann@x.test failed: attachment.failed']);

@@ -41,7 +41,13 @@ test('messages above the limit wait until midnight UTC without an attempt, and a
   expect(await tenant.occurrence(id)).toMatchObject({ state: 'waiting', waiting_until: midnight() });
   const why = await tenant.ask({ path: `/api/o/${tenant.slug}/occurrence/${id}/why/?user=${waiting!.user}` });
   expect(why.body.answers[0]).toMatchObject({ reason: 'provider.day_limit' });
-  await limit(tenant, { per_day: 3 });
+  const channel = { path: `/api/o/${tenant.slug}/c/hooks/` };
+  expect((await tenant.ask(channel)).body).toMatchObject({
+    states: ['enabled', 'day_limit'],
+    limited_until: midnight(),
+  });
+  await limit(tenant, { per_day: 4 });
+  expect((await tenant.ask(channel)).body).toMatchObject({ states: ['enabled'], limited_until: null });
   expect(await tenant.outcomes(id)).toEqual(users.map(user => `${user} sent`));
 });
 

@@ -152,6 +152,10 @@ test('a cancellation retracts messages, also from the inbox', async () => {
   expect(bodiesOf('/deleteMessage')).toEqual([{ chat_id: '7', message_id: 42 }]);
   const messages = await tenant.ask({ path: `/api/o/${tenant.slug}/u/ann@x.test/inbox/` });
   expect(messages.body).toEqual([]);
+  const { body } = await tenant.ask({ path: `/api/o/${tenant.slug}/activity/?state=retracted` });
+  expect(body.map(({ state, status }: { state: string; status: string }) => `${status}, ${state}`)).toEqual(
+    Array(3).fill('sent, retracted'),
+  );
 });
 
 test('the inbox shows who acknowledged, and no buttons', async () => {

@@ -37,7 +37,7 @@ test('an address or domain on the list gets nothing, and the history, simulation
   expect(details.toSorted()).toContainEqual(expect.stringMatching(/^bounced, source manual, since 20\d\d-/));
   const why = await tenant.ask({ path: `/api/o/${tenant.slug}/occurrence/${id}/why/?user=dan@y.test` });
   expect(why.body.answers[0].explanation).toMatch(
-    /on the suppression list \(the domain @y\.test: bounced, source manual/,
+    /on the suppression list \(the domain @y\.test: bounced, source manual, since .* \(550 no such user\)\)/,
   );
   const simulated = await tenant.post(`${tenant.event}simulate/`, { options: { recipients: ['fay@y.test'] } });
   expect(simulated.body.notifications[0]).toMatchObject({ deliveries: 2, suppressed: { 'address.suppressed': 3 } });

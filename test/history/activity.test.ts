@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { uuidv7 } from '../../src/core/ids.ts';
 import { listActivity } from '../../src/db/history/activity.ts';
+import { eventually } from '../support/eventually.ts';
 import { type EngineWorld, openWorld, sandbox, type Tenant } from '../support/sink.ts';
 
 let world: EngineWorld;
@@ -73,6 +74,27 @@ test('deliveries can be filtered by recipient, status, channel, type and time, a
   expect(await found(`?since=${at}&channel=hooks`)).toHaveLength(3);
   const bad = await tenant.ask({ path: `/api/o/${tenant.slug}/activity/?status=lost` });
   expect(bad.body).toMatchObject({ status: 400, errors: { status: expect.any(Array) } });
+});
+
+test('deliveries can be filtered by the states that refine a status', async () => {
+  const other = await world.tenant({ users: ['ann@x.test'] });
+  const dry = await other.trigger({ dry_run: true });
+  await other.outcomes(dry);
+  await other.outcomes(await other.trigger());
+  await other.post(`/api/o/${other.slug}/c/hooks/pause/`);
+  const held = await other.trigger();
+  await eventually(async () => expect(await other.occurrence(held)).toMatchObject({ outcome: 'held' }));
+  for (const [state, id] of Object.entries({ dry_run: dry, held, bounced: undefined, waiting_digest: undefined })) {
+    for (const query of [`?state=${state}`, `?state=${state}&user=ann@x.test`, `?state=${state}&channel=hooks`]) {
+      const { body } = await other.ask({ path: `/api/o/${other.slug}/activity/${query}` });
+      expect(body.map((one: { occurrence: string; state: string }) => [one.occurrence, one.state])).toEqual(
+        id === undefined ? [] : [[id, state]],
+      );
+    }
+    const { body } = await other.ask({ path: `/api/o/${other.slug}/occurrence/${held}/deliveries/?state=${state}` });
+    expect(body).toHaveLength(id === held ? 1 : 0);
+  }
+  await other.post(`/api/o/${other.slug}/c/hooks/resume/`);
 });
 
 test('a rare match is searched in bounded scans, each of which returns where the next continues', async () => {

@@ -112,7 +112,7 @@ test('an event that comes before the outcome of its message is matched later', a
   expect((await tenant.ask({ path })).body).toEqual([]);
 });
 
-test('a complaint suppresses the address, is announced to webhooks and leaves the message as sent', async () => {
+test('a complaint suppresses the address, is announced to webhooks and leaves the message as sent, marked as reported', async () => {
   const tenant = await world.tenant({ users: ['ada@x.test', 'bob@x.test'], ...viaSandbox });
   const { id, refs, deliveries } = await send(tenant);
   const types = ['delivery.failed', 'delivery.complained'];
@@ -135,6 +135,15 @@ test('a complaint suppresses the address, is announced to webhooks and leaves th
     { type: 'delivery.failed', reason: 'bounced', delivery: deliveries[1 - ada]!.id },
   ]);
   expect(await tenant.outcomes(id)).toEqual(['ada@x.test sent', 'bob@x.test failed: bounced']);
+  for (const [state, { id: delivery }] of [
+    ['complained', deliveries[ada]!],
+    ['bounced', deliveries[1 - ada]!],
+  ] as const) {
+    for (const list of ['activity/', `occurrence/${id}/deliveries/`]) {
+      const { body } = await tenant.ask({ path: `/api/o/${tenant.slug}/${list}?state=${state}` });
+      expect(body).toEqual([expect.objectContaining({ id: delivery, state })]);
+    }
+  }
   const [entry] = (await tenant.ask({ path: `/api/o/${tenant.slug}/suppressions/` })).body;
   expect(entry).toMatchObject({ target: 'ada@x.test', reason: 'complained' });
 });

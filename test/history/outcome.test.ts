@@ -1,8 +1,10 @@
 /** Outcomes of occurrences in the API. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { outcomeOf, outcomes } from '../../src/core/decision/outcome.ts';
+import { type OccurrenceOutcome, outcomeOf, outcomes } from '../../src/core/decision/outcome.ts';
 import { uuidv7 } from '../../src/core/ids.ts';
+import { endedStatuses } from '../../src/core/statuses.ts';
 import { type Delivery, settleDeliveriesAcrossTenants } from '../../src/db/ledger/deliveries.ts';
+import { combinations } from '../support/combinations.ts';
 import { eventually } from '../support/eventually.ts';
 import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
 
@@ -112,7 +114,6 @@ test('every state of an occurrence has an outcome', async () => {
   // Whether nothing arrived is not known.
   expect(await of({ failed: 1, unknown: 1 })).toBe('partly_failed');
   expect(await of({ reason: 'crashed', unknown: 1 })).toBe('partly_failed');
-  expect(await of({ sent: 1, unknown: 1 })).toBe('partly_failed');
   expect(await of({ expired: 1, suppressed: 5 })).toBe('expired');
   expect(await of({ cancelled: 1, expired: 1 })).toBe('cancelled');
   expect(await of({ reason: 'expired' })).toBe('expired');
@@ -131,6 +132,61 @@ test('every state of an occurrence has an outcome', async () => {
   expect(outcomeOf({ ...open, outcome: 'scheduled' }, 1_000)).toBe('scheduled');
   expect(outcomeOf({ ...open, outcome: 'scheduled' }, 3_000)).toBe('expanding');
   expect(outcomeOf({ ...open, outcome: 'sending', is_held: true }, 1_000)).toBe('held');
+});
+
+test('the outcome of an ended occurrence fits every combination of up to three kinds of deliveries', async () => {
+  const tenant = await world.tenant({ users });
+  const none = { sent: 0, failed: 0, unknown: 0, suppressed: 0, cancelled: 0, expired: 0 };
+  const cases = [...combinations(endedStatuses, 3, [1, 5])].flatMap(counts => [
+    { counts, cancelled_at: null },
+    { counts, cancelled_at: '2020-01-01T00:00Z' },
+  ]);
+  const rows = cases.map(({ counts, cancelled_at }) => ({
+    ...{
+      ...none,
+      ...counts,
+      cancelled_at,
+      status: 'completed',
+      due_at: '2020-01-01T00:00Z',
+      created_at: '2020-01-01T00:00Z',
+    },
+    ...{ awaits_acknowledgement: false, escalating: 0 },
+  }));
+  const found = await tenant.sql<{ outcome: OccurrenceOutcome }>(
+    `select occurrence_outcome(jsonb_populate_record(null::occurrences, row)) as outcome
+     from jsonb_array_elements($1::jsonb) with ordinality as given (row, number) order by number`,
+    JSON.stringify(rows),
+  );
+  for (const [i, { counts, cancelled_at }] of cases.entries()) {
+    const { outcome } = found[i]!;
+    const { sent = 0, failed = 0, unknown = 0, suppressed = 0, cancelled = 0, expired = 0 } = counts;
+    const about = `${outcome}: ${JSON.stringify({ counts, cancelled_at })}`;
+    expect(/failed/.test(outcome), about).toBe(failed > 0);
+    expect(outcome === 'partly_failed', about).toBe(failed > 0 && sent + unknown > 0);
+    if (failed > 0) continue;
+    expect(outcome === 'unknown', about).toBe(unknown > 0);
+    if (unknown > 0) continue;
+    const isCancelled = cancelled > 0 && (sent === 0 || cancelled_at !== null);
+    expect(outcome === 'cancelled', about).toBe(isCancelled);
+    expect(outcome === 'expired', about).toBe(!isCancelled && expired > 0);
+    expect(outcome === 'suppressed', about).toBe(sent + cancelled + expired === 0 && suppressed > 0);
+  }
+});
+
+test('an escalation that is cancelled does not count as sent, and the summary says by whom', async () => {
+  const step = { channels: ['hooks'] };
+  const tenant = await world.tenant({
+    users,
+    notifications: [{ name: 'page', steps: [step, { after: '1h', ...step }] }],
+  });
+  const id = await tenant.trigger();
+  await expectOutcome(tenant, id, 'escalating');
+  await tenant.until(id, 'sent');
+  await tenant.post(`/api/o/${tenant.slug}/occurrence/${id}/cancel/`);
+  expect(await expectOutcome(tenant, id, 'cancelled')).toMatchObject({
+    cancelled_by: 'API key test',
+    summary: 'Cancelled by API key test. All 2 messages were sent.',
+  });
 });
 
 test('the last message that is sent does not end an occurrence as sent if it has another outcome', async () => {

@@ -371,10 +371,16 @@ test('the events of an application are listed with triggers by hour, failures an
     const { body } = await tenant.ask({ path: `${tenant.application}stats/` });
     const none = Array(24).fill(0);
     expect(body).toEqual([
-      { event: 'go', triggers: [6, ...none.slice(2), 2], failures: 2, last_triggered_at: ago(0).toISOString() },
-      { event: 'old', triggers: none, failures: 0, last_triggered_at: '2026-01-05T00:00:00.000Z' },
-      { event: 'gap', triggers: none, failures: 0, last_triggered_at: ago(25).toISOString() },
-      { event: 'never', triggers: none, failures: 0, last_triggered_at: null },
+      {
+        event: 'go',
+        triggers: [6, ...none.slice(2), 2],
+        failures: 2,
+        unknown: 0,
+        last_triggered_at: ago(0).toISOString(),
+      },
+      { event: 'old', triggers: none, failures: 0, unknown: 0, last_triggered_at: '2026-01-05T00:00:00.000Z' },
+      { event: 'gap', triggers: none, failures: 0, unknown: 0, last_triggered_at: ago(25).toISOString() },
+      { event: 'never', triggers: none, failures: 0, unknown: 0, last_triggered_at: null },
     ]);
   });
 });

@@ -1,5 +1,6 @@
 /** Explains why a user received a message or not, with the decisions of the engine. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
 
 let world: EngineWorld;
@@ -114,10 +115,36 @@ test('the explanation of a waiting occurrence is not final', async () => {
   const explanation = await why(tenant, later, 'a@x.test');
   expect(explanation.final).toBe(false);
   expect(reasonsOf(explanation)).toEqual({ n1: 'none occurrence.waiting' });
+  expect(explanation.answers[0]).toMatchObject({
+    state: 'scheduled',
+    explanation: expect.stringMatching(/^It is scheduled: .* \(due at 20/),
+  });
+  expect(explanation.summary).toMatch(/^Will be sent at 20/);
   await tenant.post(`/api/o/${tenant.slug}/occurrence/${later}/cancel/`);
   expect((await why(tenant, later, 'a@x.test')).answers).toEqual([
-    expect.objectContaining({ notification: null, reason: 'cancelled' }),
+    expect.objectContaining({ notification: null, reason: 'cancelled', state: 'none' }),
   ]);
+});
+
+test('what a paused event holds is not explained as not sent, and those left out as things are', async () => {
+  const tenant = await world.tenant({ users: ['a@x.test', 'b@x.test'], members: ['a@x.test'] });
+  await tenant.post(`${tenant.event}pause/`);
+  const held = await tenant.trigger();
+  await eventually(async () => expect(await tenant.occurrence(held)).toMatchObject({ outcome: 'held' }));
+  const text = 'Held, and sent when the pause ends: the event or its application is paused.';
+  const explanation = await why(tenant, held, 'a@x.test');
+  expect(explanation).toMatchObject({ final: false, summary: text });
+  expect(explanation.answers).toEqual([
+    expect.objectContaining({
+      state: 'held',
+      explanation: 'It is held, and sent when the pause ends: the event or its application is paused.',
+    }),
+  ]);
+  expect((await why(tenant, held, 'b@x.test')).answers[0]).toMatchObject({
+    state: 'none',
+    explanation: 'It would not be sent: the user is not a member of the list (the list All).',
+  });
+  await tenant.post(`${tenant.event}resume/`);
 });
 
 test('a user who shares an address with another gets the reason duplicate', async () => {

@@ -13,11 +13,13 @@ interface Input {
   options?: Record<string, unknown>;
   /** Default: a user without any restrictions. */
   user?: string;
+  /** More recipients. */
+  others?: string[];
   pausesEvent?: true;
   /** A request below the occurrence, once it and its delivery have the states `first`. */
   after?: { first: [OccurrenceState, DeliveryState]; path: string };
-  /** Its service reports that the message bounced, once it was sent. */
-  bounces?: true;
+  /** What its service reports about the message, once it was sent. */
+  reports?: 'Bounce' | 'SpamComplaint';
   triggers?: number;
   occurrence: OccurrenceState;
   /** State and reason of its first delivery; absent if it has none. */
@@ -33,10 +35,19 @@ export const stateCases: Record<string, Input> = {
   bounced: {
     channels: ['posted'],
     user: 'gone@demo.test',
-    bounces: true,
+    reports: 'Bounce',
     occurrence: 'failed',
     delivery: ['bounced', 'bounced'],
   },
+  complained: {
+    channels: ['posted'],
+    user: 'annoyed@demo.test',
+    reports: 'SpamComplaint',
+    occurrence: 'sent',
+    delivery: ['complained', null],
+  },
+  'sent-and-suppressed': { others: ['locked@demo.test', 'off@demo.test'], occurrence: 'sent' },
+  'sent-and-unknown': { channels: ['good', 'lost'], occurrence: 'unknown' },
   'partly-failed': { channels: ['bad', 'good'], occurrence: 'partly_failed' },
   unknown: { channels: ['lost'], occurrence: 'unknown', delivery: ['unknown', 'unknown'] },
   retrying: { channels: ['busy'], occurrence: 'retrying', delivery: ['retrying', 'provider.failed'] },
@@ -49,6 +60,12 @@ export const stateCases: Record<string, Input> = {
     user: 'quiet@demo.test',
     occurrence: 'waiting_quiet_hours',
     delivery: ['waiting_quiet_hours', 'quiet_hours'],
+  },
+  'day-limit': {
+    channels: ['limited'],
+    triggers: 2,
+    occurrence: 'waiting',
+    delivery: ['waiting', 'provider.day_limit'],
   },
   'paused-channel': { channels: ['paused'], occurrence: 'held', delivery: ['held', 'channel.paused'] },
   'paused-event': { pausesEvent: true, occurrence: 'held' },
@@ -82,6 +99,18 @@ export const stateCases: Record<string, Input> = {
     after: { first: ['waiting_digest', 'waiting_digest'], path: 'cancel/' },
     occurrence: 'cancelled',
     delivery: ['cancelled', 'cancelled'],
+  },
+  'cancelled-escalation': {
+    notification: { steps },
+    after: { first: ['escalating', 'sent'], path: 'cancel/' },
+    occurrence: 'cancelled',
+    delivery: ['sent', null],
+  },
+  retracted: {
+    notification: { steps: steps.map(step => ({ ...step, channels: ['bell'] })) },
+    after: { first: ['escalating', 'sent'], path: 'cancel/' },
+    occurrence: 'cancelled',
+    delivery: ['retracted', null],
   },
   expired: { channels: ['slow'], options: { expires_in: 2 }, occurrence: 'expired', delivery: ['expired', 'expired'] },
   escalating: { notification: { steps }, occurrence: 'escalating', delivery: ['sent', null] },
@@ -164,7 +193,7 @@ export async function createEveryState(ask: Ask): Promise<{ created: CreatedStat
     const user = input.user ?? plainUser;
     const { expires_in, ...options } = input.options ?? {};
     if (expires_in) options.expires_at = new Date(Date.now() + Number(expires_in) * 1000).toISOString();
-    if (user) options.recipients = [user];
+    if (user) options.recipients = [user, ...(input.others ?? [])];
     let id = '';
     for (let n = 0; n < (input.triggers ?? 1); n++) {
       if (id) await untilStates(ask, id, 'sent', 'sent');
@@ -173,7 +202,7 @@ export async function createEveryState(ask: Ask): Promise<{ created: CreatedStat
     created.push({ name, id, user, expected: input });
   }
   for (const { id, expected } of created) {
-    if (expected.bounces) await reportBounce(ask, id);
+    if (expected.reports) await report(ask, id, expected.reports);
     if (!expected.after) continue;
     await untilStates(ask, id, ...expected.after.first);
     await send('POST', `${org}/occurrence/${id}/${expected.after.path}`);
@@ -192,8 +221,8 @@ async function untilStates(ask: Ask, id: string, state: OccurrenceState, deliver
   }, 20_000);
 }
 
-/** Reports a bounce as the service of the channel does, at the channel's address for feedback. */
-async function reportBounce(ask: Ask, id: string): Promise<void> {
+/** Reports what the service of the channel would, at the channel's address for feedback. */
+async function report(ask: Ask, id: string, RecordType: string): Promise<void> {
   await untilStates(ask, id, 'sent', 'sent');
   const { body: deliveries } = await ask({ path: `${org}/occurrence/${id}/deliveries/` });
   const { body: channel } = await ask({ path: `${org}/c/posted/` });
@@ -201,8 +230,8 @@ async function reportBounce(ask: Ask, id: string): Promise<void> {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({
-      RecordType: 'Bounce',
-      Type: 'HardBounce',
+      RecordType,
+      ...(RecordType === 'Bounce' && { Type: 'HardBounce' }),
       MessageID: 'm-1',
       Metadata: { belfry_id: `${id}.${deliveries[0].id}` },
       Details: '550 5.1.1 no such user',
@@ -223,6 +252,15 @@ async function createChannels(send: Send, { http, smtp }: Peers): Promise<void> 
   await send('POST', `${org}/c/`, { slug: 'lost', name: 'Lost', type: 'email', on_unknown: 'hold', providers: lost });
   const posted = [{ use: 'postmark', server_token: 't', from: 'shop@demo.test', endpoint: http.url }];
   await send('POST', `${org}/c/`, { slug: 'posted', name: 'Posted', type: 'email', providers: posted });
+  const limited = [{ use: 'standard-webhooks', url: `${http.url}/limited`, secret, per_day: 1 }];
+  await send('POST', `${org}/c/`, { slug: 'limited', name: 'Limited', type: 'webhook', providers: limited });
+  await send('POST', `${org}/c/`, { slug: 'bell', name: 'Bell', type: 'inbox', providers: [{ use: 'inbox' }] });
+  await send('POST', `${org}/webhooks/`, {
+    slug: 'ends',
+    name: 'Ends',
+    url: `${http.url}/ends`,
+    types: ['occurrence.completed'],
+  });
   await send('POST', `${org}/c/paused/pause/`);
   await send('POST', `${org}/c/`, { slug: 'texts', name: 'Texts', type: 'sms', providers: [twilio] });
 }
@@ -231,7 +269,7 @@ async function createChannels(send: Send, { http, smtp }: Peers): Promise<void> 
 const twilio = { use: 'twilio', account_sid: `AC${'0'.repeat(32)}`, auth_token: 'none', from: '+15555550100' };
 
 async function createUsers(send: Send): Promise<void> {
-  for (const name of ['ann', 'quiet', 'locked', 'off', 'blocked', 'other', 'gone']) {
+  for (const name of ['ann', 'quiet', 'locked', 'off', 'blocked', 'other', 'gone', 'annoyed']) {
     await send('POST', `${org}/u/`, { email: `${name}@demo.test` });
   }
   const hour = (offset: number) => new Date(Date.now() + offset * 3_600_000).toISOString().slice(11, 16);

@@ -1,7 +1,15 @@
 /** The badge of a delivery's or an occurrence's state, with its sentence in a tooltip. */
 import { Badge, Tooltip } from '@mantine/core';
 import type { Delivery, OccurrenceSummary } from '../api-types.ts';
-import { deliveryStates, dotColor, occurrenceStates, plainState, type State, sentenceOf } from './statuses.ts';
+import {
+  deliveryStates,
+  dotColor,
+  occurrenceStates,
+  plainState,
+  type State,
+  sentenceOf,
+  withTimes,
+} from './statuses.ts';
 import { clockAndDay } from './time.tsx';
 
 export function DeliveryBadge({
@@ -14,10 +22,7 @@ export function DeliveryBadge({
   return <StateBadge state={state} sentence={sentenceOf(state, { reason, until: next_attempt_at }, clockAndDay)} />;
 }
 
-export type ShownOccurrence = Pick<
-  OccurrenceSummary,
-  'state' | 'outcome' | 'reason' | 'waiting_until' | 'scheduled_for'
->;
+export type ShownOccurrence = Pick<OccurrenceSummary, 'state' | 'outcome' | 'summary'>;
 
 export function OccurrenceBadge({ occurrence }: { occurrence: ShownOccurrence }) {
   return <StateBadge state={occurrenceState(occurrence)} sentence={occurrenceSentence(occurrence)} />;
@@ -27,9 +32,9 @@ function occurrenceState({ state, outcome }: Pick<OccurrenceSummary, 'state' | '
   return occurrenceStates[state] ?? plainState(outcome);
 }
 
-export function occurrenceSentence(occurrence: ShownOccurrence): string {
-  const { reason, waiting_until, scheduled_for } = occurrence;
-  return sentenceOf(occurrenceState(occurrence), { reason, until: waiting_until ?? scheduled_for }, clockAndDay);
+/** Returns the summary with its times in the viewer's time zone. */
+export function occurrenceSentence({ summary }: Pick<OccurrenceSummary, 'summary'>): string {
+  return withTimes(summary, clockAndDay);
 }
 
 export function StateBadge({

@@ -1,5 +1,13 @@
 /** States of deliveries and occurrences. The API names the state; its label, color and sentence come from one table of the service. */
-import { channelStates, deliveryStates, occurrenceStates, reasons, type State } from '../api-types.ts';
+import {
+  channelStates,
+  deliveryStates,
+  occurrenceStates,
+  type operations,
+  reasons,
+  refinedStates,
+  type State,
+} from '../api-types.ts';
 
 export { channelStates, deliveryStates, occurrenceStates, type State };
 
@@ -16,6 +24,20 @@ const fills: Record<string, string> = {
   expired: 'gray.7',
 };
 export const statusOrder: string[] = Object.keys(fills);
+
+/** The choices of a filter by status: each status, and the states that refine one. */
+export const statusFilters: { value: string; label: string }[] = [...statusOrder, ...refinedStates].map(value => ({
+  value,
+  label: deliveryStates[value]!.name,
+}));
+
+/** Returns the query for a choice of `statusFilters`. */
+export function filterByStatus(value: string | undefined): StatusQuery {
+  if (!value) return {};
+  return { [refinedStates.includes(value) ? 'state' : 'status']: value } as StatusQuery;
+}
+
+type StatusQuery = Pick<NonNullable<operations['listActivity']['parameters']['query']>, 'status' | 'state'>;
 
 /** Returns a color of the palette with its shade. */
 export function fillOf(status: string): string {
@@ -42,6 +64,11 @@ interface StateFacts {
 export function sentenceOf(state: State, { reason, until }: StateFacts, clock: (moment: string) => string): string {
   if (until && state.until) return state.until.replace('{time}', clock(until));
   return reason ? `${reasonText(reason)}.` : state.meaning;
+}
+
+/** Returns a sentence of the service with its times, which are in UTC, formatted by `clock`. */
+export function withTimes(sentence: string, clock: (moment: string) => string): string {
+  return sentence.replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, moment => clock(moment));
 }
 
 /** Returns the style of a state that is not in the table, which a newer service may send. */

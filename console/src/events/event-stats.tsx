@@ -68,6 +68,7 @@ export function StatsCells({ stats }: { stats: EventStatistics | undefined }) {
               c={stats.failures > 0 ? 'var(--mantine-color-error)' : 'dimmed'}
             >
               {compact(stats.failures)}
+              {stats.unknown > 0 && ` · ${texts.unknownCount(compact(stats.unknown))}`}
             </Text>
           </Tooltip>
         )}
@@ -83,6 +84,7 @@ export function StatsLine({ stats }: { stats: EventStatistics | undefined }) {
     <Text size="xs" c="dimmed" hiddenFrom="xs">
       {describeLast(stats.last_triggered_at)}
       {stats.failures > 0 && ` · ${texts.failureCount(compact(stats.failures))}`}
+      {stats.unknown > 0 && ` · ${texts.unknownCount(compact(stats.unknown))}`}
     </Text>
   );
 }

@@ -12,7 +12,7 @@ import { Recipient } from '../components/recipient.tsx';
 import { SearchInput } from '../components/search-input.tsx';
 import { Empty } from '../components/states.tsx';
 import { DeliveryBadge } from '../components/status.tsx';
-import { deliveryStates, statusOrder } from '../components/statuses.ts';
+import { filterByStatus, statusFilters } from '../components/statuses.ts';
 import { TimeAgo } from '../components/time.tsx';
 import { useEvents } from '../components/use-events.ts';
 import { useFilters } from '../components/use-filters.ts';
@@ -85,7 +85,7 @@ export default function Activity() {
         path: { org },
         query: {
           ...(user && { user }),
-          ...(status && { status: status as PastDelivery['status'] }),
+          ...filterByStatus(status),
           ...(channel && { channel }),
           ...(type && { type }),
           ...(since && { since }),
@@ -120,7 +120,7 @@ export default function Activity() {
             {...select}
             aria-label={texts.status}
             placeholder={texts.anyStatus}
-            data={statusOrder.map(value => ({ value, label: deliveryStates[value]!.name }))}
+            data={statusFilters}
             value={status ?? null}
             onChange={value => filter({ status: value })}
           />

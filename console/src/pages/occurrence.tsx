@@ -15,7 +15,6 @@ import { OccurrenceBadge, occurrenceSentence } from '../components/status.tsx';
 import { exactTime, TimeAgo } from '../components/time.tsx';
 import { liveMs } from '../components/use-list.ts';
 import { useResponses } from '../components/use-responses.ts';
-import { whyNothing } from '../events/describe-reach.ts';
 import { rememberSample } from '../events/sample.ts';
 import { linkToEvent, to, useOrg } from '../paths.ts';
 import { PauseBanners } from '../pauses/pause-banner.tsx';
@@ -199,7 +198,7 @@ export default function OccurrencePage() {
             {total === 0 && status === 'completed' && data.reason !== 'limit.fan_out' && (
               <Alert color="gray" variant="light" p="xs">
                 <Text size="sm" c="var(--mantine-color-text)">
-                  {texts.noMessagesHint(whyNothing([data.reason]))}
+                  {texts.noMessagesHint}
                 </Text>
               </Alert>
             )}

@@ -179,10 +179,13 @@ function rate(triggers: number, hours: number): string {
 
 function share(ended: Counts): string {
   const tried = (ended.sent ?? 0) + (ended.failed ?? 0) + (ended.unknown ?? 0);
-  if (tried === 0) return texts.nothingEnded;
+  const suppressed = ended.suppressed ?? 0;
+  // Suppressed messages were not to be sent, so they do not lower the rate; the note names them.
+  const notes = suppressed > 0 ? [texts.suppressed(compact(suppressed))] : [];
+  if (tried === 0) return notes[0] ?? texts.nothingEnded;
   const percent = ((ended.sent ?? 0) / tried) * 100;
   // Below 100 % is never rounded up to 100 %.
-  return texts.ofDeliveries(percent === 100 ? '100' : Math.min(99.9, percent).toFixed(1));
+  return [texts.ofAttempted(percent === 100 ? '100' : Math.min(99.9, percent).toFixed(1)), ...notes].join(' · ');
 }
 
 /** The API stops counting here. */

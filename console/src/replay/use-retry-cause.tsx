@@ -44,7 +44,7 @@ export function useRetryCause() {
           <Stack gap="xs">
             <Forecast preview={preview} mayDuplicate={target.isUnknown} />
             <Text size="sm" c="dimmed">
-              {texts.areQueued}
+              {preview.send > 0 && texts.areQueued}
               {remaining > 0 && ` ${texts.oldestOnly(count(deliveries), count(remaining))}`}
             </Text>
           </Stack>

@@ -56,18 +56,32 @@ function explainOutcome(delivery: ExplainedDelivery, hasAftermath: boolean): str
     case 'unknown':
       return `It may have been delivered${to}${via} in ${tried}: ${lostResponse}.${response}`;
     default:
-      return `It was not sent${to}${via}: ${explainReason(delivery.reason)}${detail ? ` (${detail})` : ''}.`;
+      return `It was not sent${to}${via}${attempts > 0 ? ` in ${tried}` : ''}: ${explainReason(delivery.reason)}${detail ? ` (${detail})` : ''}.`;
   }
 }
 
-/** Explains why there is no delivery; `about` is what the reason refers to, such as the list. */
-export function explainAbsence(reason: Reason, about = ''): string {
-  const outlook: Partial<Record<Reason, string>> = {
-    'recipient.not_yet': 'It is not known yet',
-    'occurrence.waiting': 'It has not been sent yet',
-    'step.waiting': 'It has not been sent yet',
-  };
-  return `${outlook[reason] ?? 'It was not sent'}: ${explainReason(reason)}${about ? ` (${about})` : ''}.`;
+/** `none`: nothing is to come, as things are. The others are outcomes of the occurrence that leave it open. */
+export const absenceStates = ['none', 'expanding', 'scheduled', 'held', 'escalating'] as const;
+export type AbsenceState = (typeof absenceStates)[number];
+
+/** What a user without a delivery may still get, by the reason why there is none yet. */
+const prospects: Partial<Record<Reason, { state: AbsenceState; text: string }>> = {
+  'recipient.not_yet': { state: 'expanding', text: 'It is still being decided' },
+  'occurrence.waiting': { state: 'scheduled', text: 'It is scheduled' },
+  'event.paused': { state: 'held', text: 'It is held, and sent when the pause ends' },
+  'step.waiting': { state: 'escalating', text: 'It may still be sent' },
+};
+
+export function absenceStateOf(reason: Reason): AbsenceState {
+  return prospects[reason]?.state ?? 'none';
+}
+
+/**
+ * Explains why there is no delivery. `about` is what the reason refers to, such as the list. Unless it is final, recipients have yet to
+ * be resolved.
+ */
+export function explainAbsence(reason: Reason, isFinal: boolean, about = ''): string {
+  return `${prospects[reason]?.text ?? (isFinal ? 'It was not sent' : 'It would not be sent')}: ${explainReason(reason)}${about ? ` (${about})` : ''}.`;
 }
 
 /** Returns the text of a reason code, without a full stop. */

@@ -18,5 +18,10 @@ export const commandLine: Actor = {
   requestId: null,
 };
 
+/** Returns the name that occurrences record for an actor. */
+export function actorName({ kind, name }: Actor): string {
+  return kind === 'key' ? `API key ${name}` : name;
+}
+
 /** A visitor who is not signed in. */
 export const anonymous: Actor = { ...commandLine, kind: 'visitor', name: 'anonymous' };

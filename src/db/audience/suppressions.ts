@@ -123,10 +123,10 @@ interface FoundSuppression extends Suppression {
 const findStatement = {
   name: 'suppressions_of_targets',
   text: `
-    select wanted.organization_id, wanted.channel_type, s.target, s.reason, s.source, s.since
+    select wanted.organization_id, wanted.channel_type, s.target, s.reason, s.source, s.detail, s.since
     from unnest($1::bigint[], $2::text[], $3::text[]) as wanted (organization_id, channel_type, target),
     lateral (
-      select target, reason, source, since, expires_at from suppressions
+      select target, reason, source, detail, since, expires_at from suppressions
       where organization_id = wanted.organization_id and target >= wanted.target collate "C"
         and target <= wanted.target collate "C" and channel_type = wanted.channel_type
       order by target limit 1

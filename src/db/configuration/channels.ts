@@ -182,6 +182,24 @@ export async function countChannelOutcomes(db: Db, organizationId: number, ids: 
   return new Map(rows.map(({ channel_id, ...outcomes }) => [channel_id, outcomes]));
 }
 
+export interface ProviderDay {
+  channel_id: number;
+  /** As `nameInChannel` returns it. */
+  provider: string;
+  day: Date;
+  first_day: Date;
+  used: number;
+}
+
+/** Lists what the providers of these channels have sent on the current day, as far as they have a limit. */
+export async function listProviderDays(db: Db, organizationId: number, ids: number[]): Promise<ProviderDay[]> {
+  const { rows } = await sql<ProviderDay>`
+    select channel_id, provider, day, first_day, used from provider_days
+    where organization_id = ${organizationId} and channel_id = any(${ids}::bigint[])
+      and day = date_trunc('day', now(), 'UTC')`.execute(db);
+  return rows;
+}
+
 interface SealedChannel {
   organization_id: number;
   organization: string;

@@ -549,6 +549,7 @@ export interface Occurrences {
   resolved_by: string | null;
   traceparent: string | null;
   outcome: string | null;
+  cancelled_by: string | null;
 }
 
 export interface OrganizationChanges {

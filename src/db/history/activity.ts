@@ -5,6 +5,7 @@
  */
 import { type RawBuilder, sql } from 'kysely';
 import { lowestUuidAt } from '../../core/ids.ts';
+import { type RefinedState, refinedStates } from '../../core/states.ts';
 import type { DeliveryStatus } from '../../core/statuses.ts';
 import { openStatuses } from '../../core/statuses.ts';
 import type { Db } from '../connection/pool.ts';
@@ -17,11 +18,14 @@ import {
   type PageBefore,
   type PastDelivery,
 } from './delivery-history.ts';
+import { conditionOfState, keysOfState } from './delivery-states.ts';
 import type { DeliveryKey } from './replays.ts';
 
 interface ActivityFilter {
   userId?: number;
   status?: DeliveryStatus;
+  /** Refines the status. */
+  state?: RefinedState;
   /** Matches any of these channels; an empty array matches nothing. */
   channelIds?: number[];
   since?: Date;
@@ -47,28 +51,31 @@ export async function listActivity(
   filter: ActivityFilter,
   page: PageBefore,
 ): Promise<Activity> {
-  const { userId, status, channelIds, since, until, keys } = filter;
+  const { userId, state, status = state && refinedStates[state], channelIds, since, until, keys } = filter;
   const span = sql`
     ${since ? sql`and d.occurrence_id >= ${lowestUuidAt(since.getTime())}::uuid` : sql``}
     ${until ? sql`and d.occurrence_id < ${lowestUuidAt(until.getTime())}::uuid` : sql``}`;
   const channel = channelIds ? sql`and d.channel_id = any(${channelIds}::bigint[])` : sql``;
-  const state = status ? sql`and d.status = ${status}` : sql``;
+  const matching = sql`${status ? sql`and d.status = ${status}` : sql``} ${state ? sql`and ${conditionOfState(state)}` : sql``}`;
   const complete = (rows: PastDelivery[]): Activity => ({ rows, next: undefined });
   if (keys) {
     const user = userId === undefined ? sql`` : sql`and d.user_id = ${userId}`;
-    const condition = sql`${isOneOf(keys)} ${user} ${state} ${span} ${channel}`;
+    const condition = sql`${isOneOf(keys)} ${user} ${matching} ${span} ${channel}`;
     return complete(await listDeliveriesWhere(db, organizationId, condition, page));
   }
   if (userId !== undefined) {
-    return complete(await listUserDeliveriesWhere(db, organizationId, userId, page, sql`${span} ${channel} ${state}`));
+    return complete(
+      await listUserDeliveriesWhere(db, organizationId, userId, page, sql`${span} ${channel} ${matching}`),
+    );
   }
-  if (status && openStatusSet.has(status)) {
-    const condition = sql`${openInQueue(organizationId)} ${state} ${span} ${channel}`;
+  const found = state && keysOfState(state, organizationId);
+  if (found || (status && openStatusSet.has(status))) {
+    const condition = sql`${found ?? openInQueue(organizationId)} ${matching} ${span} ${channel}`;
     return complete(await listDeliveriesWhere(db, organizationId, condition, page));
   }
   if (!status && !channelIds) return complete(await listDeliveriesWhere(db, organizationId, sql`true ${span}`, page));
   const indexed = status && failedStatuses.has(status) ? sql`and d.status in ('failed', 'unknown')` : sql``;
-  return scan(db, organizationId, { within: sql`${indexed} ${span}`, filter: sql`true ${channel} ${state}` }, page);
+  return scan(db, organizationId, { within: sql`${indexed} ${span}`, filter: sql`true ${channel} ${matching}` }, page);
 }
 
 /** Scans a bounded number of rows by the primary key, or by the partial index that `within` names, and filters them. */
@@ -83,7 +90,7 @@ async function scan(
     : sql``;
   const { rows: scans } = await sql<ScanResult>`
     with looked as materialized (
-      select d.occurrence_id as occurrence, d.id, d.status, d.channel_id from deliveries d
+      select d.occurrence_id as occurrence, d.id, d.status, d.reason, d.channel_id from deliveries d
       where d.organization_id = ${organizationId} ${earlier} ${within}
       order by d.occurrence_id desc, d.id desc limit ${maxScanned}
     )

@@ -1,12 +1,14 @@
 /** Lists, filters and counts the deliveries of one occurrence, which may have a million of them. */
 import { type RawBuilder, sql } from 'kysely';
 import type { ExplainedDelivery } from '../../core/decision/explain.ts';
+import { type RefinedState, refinedStates } from '../../core/states.ts';
 import { type EndedStatus, endedStatuses } from '../../core/statuses.ts';
 import type { Db } from '../connection/pool.ts';
 import type { Deliveries } from '../connection/types.ts';
 import { occurrenceInOnce } from '../ledger/deliveries.ts';
 import { carriedDueAt } from '../ledger/digest-items.ts';
 import { endedList, openList, outstandingText, waitingList } from '../ledger/status-text.ts';
+import { conditionOfState, isComplained, isRetracted } from './delivery-states.ts';
 import type { Counts } from './occurrences.ts';
 
 export interface DeliveryView extends ExplainedDelivery {
@@ -18,6 +20,9 @@ export interface DeliveryView extends ExplainedDelivery {
   step: number | null;
   /** Whether this is a notification that the occurrence was resolved. */
   resolved: boolean;
+  /** Whether it was reported as spam, or removed, after it was sent. */
+  is_complained: boolean;
+  is_retracted: boolean;
   created_at: Date;
 }
 
@@ -25,7 +30,7 @@ export interface DeliveryView extends ExplainedDelivery {
 export const deliveryColumns = sql`
   d.id, u.username as user, d.address, c.slug as channel, n.name as notification, d.status, d.reason, d.detail,
   d.attempts, d.provider, case when d.step > 0 then d.step end as step, d.step < 0 as resolved, d.created_at, d.sent_at,
-  d.digest_id as digest,
+  d.digest_id as digest, ${isComplained} as is_complained, ${isRetracted} as is_retracted,
   -- A digest item is due when its digest closes.
   case when d.status not in ${sql.raw(waitingList)} or d.due_at = 'infinity' then null
     when d.digest_id is null or d.due_at < timestamptz '9999-01-01' then d.due_at
@@ -72,6 +77,7 @@ export async function findDigestCarrier(db: Db, organizationId: number, digestId
 
 export interface DeliveryFilter {
   status?: string;
+  state?: RefinedState;
   reason?: string;
   user?: string;
   channel?: string;
@@ -182,7 +188,7 @@ async function findConditions(
   db: Db,
   organizationId: number,
   occurrenceId: string,
-  { status, reason, user, channel }: DeliveryFilter,
+  { state, status = state && refinedStates[state], reason, user, channel }: DeliveryFilter,
 ): Promise<RawBuilder<unknown>[] | undefined> {
   if (!status && !reason && !user && !channel) return [sql`true`];
   const { rows } = await sql<Counts & { user_id: number | null }>`
@@ -196,6 +202,7 @@ async function findConditions(
     if (occurrence[isEnded(status) ? status : 'pending'] <= 0) return undefined;
     conditions.push(sql`d.status = ${status}`);
   }
+  if (state) conditions.push(conditionOfState(state));
   if (reason) conditions.push(sql`d.reason = ${reason}`);
   if (channel) {
     const used = await listOccurrenceChannels(db, organizationId, occurrenceId);

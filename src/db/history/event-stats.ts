@@ -27,10 +27,11 @@ export async function listTriggerHours(
   return rows;
 }
 
-/** Counts deliveries of these events that failed or have an unknown outcome, since `from`. */
+/** Counts deliveries of these events that failed, and those with an unknown outcome, since `from`. */
 export async function countFailuresByEvent(db: Db, organizationId: number, ids: number[], from: Date) {
-  const { rows } = await sql<{ event_id: number; failures: number }>`
-    select event_id, sum(count)::int as failures from delivery_stats
+  const { rows } = await sql<{ event_id: number; failures: number; unknown: number }>`
+    select event_id, coalesce(sum(count) filter (where status = 'failed'), 0)::int as failures,
+      coalesce(sum(count) filter (where status = 'unknown'), 0)::int as unknown from delivery_stats
     where organization_id = ${organizationId} and hour >= ${from} and event_id = any(${ids}::bigint[])
       and status in ('failed', 'unknown')
     group by 1`.execute(db);

@@ -43,7 +43,7 @@ export async function findLastChange(
     select change, by, at from occurrences o, lateral (values
       ('acknowledged', o.acknowledged_by, o.acknowledged_at),
       ('resolved', o.resolved_by, o.resolved_at),
-      ('cancelled', null, o.cancelled_at)) as c (change, by, at)
+      ('cancelled', o.cancelled_by, o.cancelled_at)) as c (change, by, at)
     where o.organization_id = ${organizationId} and o.id = ${occurrenceId} and at is not null
     order by at desc limit 1`.execute(db);
   return rows[0];

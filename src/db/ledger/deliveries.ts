@@ -195,7 +195,9 @@ export function addAttemptText(at: string, provider: string, outcome: string, de
 // literal, it makes the planner read the whole index of deliveries being sent for each row (10 times slower).
 export const settlingText = `
       update deliveries d set
-        status = g.status, reason = g.reason, detail = g.detail, provider = coalesce(g.provider, d.provider),
+        status = g.status, reason = g.reason,
+        -- What kept it from being sent in time stays visible.
+        detail = coalesce(g.detail, case when g.status = 'expired' then d.detail end), provider = coalesce(g.provider, d.provider),
         provider_message_id = coalesce(g.provider_message_id, d.provider_message_id),
         provider_index = g.provider_index, provider_attempts = g.provider_attempts,
         attempts = case when g.tried then d.attempts else d.attempts - 1 end,

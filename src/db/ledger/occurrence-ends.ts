@@ -76,27 +76,29 @@ export async function cancelOccurrence(
   pool: pg.Pool,
   organizationId: number,
   id: string,
+  by: string,
   updatable: readonly string[],
 ): Promise<StopResult | undefined> {
   const stopped = await inLedgerTransaction(pool, async client => {
     const { rows: changed } = await client.query<{ ended: string | null }>(
       `with cancelled as (
-        update occurrences o set cancelled_at = now(), owner = null, escalating = 0, awaits_acknowledgement = false,
+        update occurrences o set cancelled_at = now(), cancelled_by = $3, owner = null, escalating = 0, awaits_acknowledgement = false,
           status = case when o.status = 'accepted' then 'completed' else 'sending' end, cursor = null,
-          reason = case when o.status = 'sending' then o.reason else 'cancelled' end,
+          -- Recipients or steps that were to come are stopped; otherwise the deliveries say what was.
+          reason = case when o.status = 'sending' and o.escalating = 0 then o.reason else 'cancelled' end,
           completed_at = case when o.status = 'accepted' then now() else o.completed_at end
         where o.organization_id = $1 and o.id = $2 and o.status in ('accepted', 'expanding', 'sending')
           and o.cancelled_at is null
         returning ${completedColumns}, case when o.status = 'completed' then o.outcome end as outcome
       ), ${completionEventsText('cancelled')}
       select outcome as ended, ${announceStop} from cancelled`,
-      [organizationId, id],
+      [organizationId, id, by],
     );
     if (!changed[0]) return undefined;
     await endSteps(client, organizationId, id, 'cancelled');
     const { rows } = await client.query<StopResult>(stopAll, [organizationId, id, 'cancelled']);
     const { stopped, ended } = rows[0]!;
-    await queueOccurrenceUpdate(client, organizationId, id, { change: 'cancelled', by: null, updatable });
+    await queueOccurrenceUpdate(client, organizationId, id, { change: 'cancelled', by, updatable });
     const over = await completeIfOver(client, organizationId, id);
     return { stopped, ended: [...(changed[0].ended ? [changed[0].ended] : []), ...ended, ...over] };
   });

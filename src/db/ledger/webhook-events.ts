@@ -59,14 +59,15 @@ export function complaintEventsText(complained: string): string {
  * SQL text: columns of an occurrence `o` that `completionEventsText` needs besides `outcome`, which is null if it has
  * not ended.
  */
-export const completedColumns = `o.organization_id, o.id, o.event_id, o.correlation_id, ${endedStatuses
-  .map(status => `o.${status}`)
-  .join(', ')}`;
+export const completedColumns = `o.organization_id, o.id, o.event_id, o.correlation_id, o.reason, o.cancelled_by,
+      o.acknowledged_by, o.resolved_by, case when o.outcome = 'suppressed' then o.options -> 'dry_run' = 'true' end as is_dry_run,
+      ${endedStatuses.map(status => `o.${status}`).join(', ')}`;
 
 /** SQL text of a CTE that queues messages for occurrences that ended. */
 export function completionEventsText(completed: string): string {
   const counts = endedStatuses.map(status => `'${status}', c.${status}`).join(', ');
-  const data = `jsonb_build_object('occurrence', c.id, 'event', ${eventPath('c')}, 'outcome', c.outcome,
+  const data = `jsonb_build_object('occurrence', c.id, 'event', ${eventPath('c')}, 'outcome', c.outcome, 'reason', c.reason,
+      'dry_run', coalesce(c.is_dry_run, false), 'cancelled_by', c.cancelled_by, 'acknowledged_by', c.acknowledged_by, 'resolved_by', c.resolved_by,
       'correlation_id', c.correlation_id, 'counts', jsonb_build_object(${counts}))`;
   return `queued_completions as (${insertMessagesText(completed, `'occurrence.completed'`, data, 'c.outcome is not null')})`;
 }

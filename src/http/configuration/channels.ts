@@ -3,6 +3,7 @@ import { ChannelEntry } from '../../core/configuration/document.ts';
 import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
 import type { ObjectPath } from '../../core/identity/permissions.ts';
 import { templateLimits } from '../../core/render/template-limits.ts';
+import { type ChannelStateName, channelStates } from '../../core/states.ts';
 import { fillText, limits } from '../../core/text.ts';
 import * as queries from '../../db/configuration/channels.ts';
 import * as channels from '../../services/configuration/channels.ts';
@@ -62,6 +63,15 @@ const ChannelDetails = Type.Object(
       description: "Slug of the project. Null: the organization's own channel.",
     }),
     problem: Type.Union([Type.String(), Type.Null()], { description: 'Why it cannot send.' }),
+    states: Type.Array(Type.Enum(Object.keys(channelStates) as ChannelStateName[]), {
+      description:
+        'What the console shows: `enabled` or `disabled`, and what speaks against it. `failing`: no message was sent in the last ' +
+        'hours, and some failed. Not part of the ETag.',
+    }),
+    limited_until: Type.Union(nullableTimestamp.anyOf, {
+      description:
+        'When the next day begins, if all providers have reached their limit of the day; else null. Not part of the ETag.',
+    }),
     health: Type.Object(
       { hours: Type.Integer(), sent: Type.Integer(), failed: Type.Integer(), unknown: Type.Integer() },
       { description: 'Outcomes of the last hours. Not part of the ETag.' },
@@ -168,6 +178,8 @@ function withoutHealth({
   feedback: __,
   reputation: ___,
   interactions: ____,
+  limited_until: _____,
+  states: ______,
   ...channel
 }: channels.ChannelDetails) {
   return channel;

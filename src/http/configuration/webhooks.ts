@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
-import { messageIdOf, WebhookEntry, webhookTypes } from '../../core/webhooks.ts';
+import { messageIdOf, WebhookEntry, webhookTypes, withSummary } from '../../core/webhooks.ts';
 import * as queries from '../../db/configuration/webhooks.ts';
 import * as messageQueries from '../../db/history/webhook-messages.ts';
 import * as webhooks from '../../services/configuration/webhooks.ts';
@@ -230,7 +230,7 @@ function showMessage({ id, key, type, status, data, log, is_sending, ...row }: w
     webhook_id: messageIdOf(key),
     type,
     status,
-    data,
+    data: withSummary(type, data),
     // The times are stored in JSON by the database, in another format than the API's.
     attempts: log.map(attempt => ({ ...attempt, at: new Date(attempt.at).toISOString() })),
     next_attempt_at: status === 'waiting' && !is_sending ? row.due_at.toISOString() : null,

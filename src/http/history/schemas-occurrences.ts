@@ -1,7 +1,14 @@
 /** Schemas of occurrences and their deliveries. */
 import { Type } from 'typebox';
 import { outcomes } from '../../core/decision/outcome.ts';
-import { type DeliveryState, deliveryStates, type OccurrenceState, occurrenceStates } from '../../core/states.ts';
+import {
+  type DeliveryState,
+  deliveryStates,
+  type OccurrenceState,
+  occurrenceStates,
+  type RefinedState,
+  refinedStates,
+} from '../../core/states.ts';
 import { deliveryStatuses, occurrenceStatuses, stepStatuses } from '../../core/statuses.ts';
 import { limits } from '../../core/text.ts';
 import { maxChecked } from '../../services/history/replays.ts';
@@ -16,7 +23,8 @@ const occurrenceFields = {
   outcome: Type.Enum([...outcomes], {
     description:
       'Overall state: `scheduled` for later, `held` by a pause, `expanding` while recipients are looked up, `sending`, and ' +
-      'finally `sent`, `partly_failed`, `failed`, `unknown` (may have arrived), `nobody` (no recipients), `suppressed`, `cancelled` or `expired`. With ' +
+      'finally `sent`, `partly_failed`, `failed`, `unknown` (some may have arrived, none is known to have failed), `nobody` (no ' +
+      'recipients), `suppressed`, `cancelled` or `expired`. It names what deserves attention most; `counts` has the numbers. With ' +
       'steps: `escalating` while steps remain, `acknowledged`, `resolved`, or `unacknowledged` when all steps have run and ' +
       'no one responded.',
   }),
@@ -24,6 +32,11 @@ const occurrenceFields = {
     description:
       'What the console shows: the outcome, or instead of `sending` what all open messages wait for: `waiting_digest`, ' +
       '`waiting_quiet_hours`, `retrying` or `waiting`. `dry_run` if nothing was sent because it was a dry run.',
+  }),
+  summary: Type.String({
+    description:
+      'What became of it, in a sentence or two. Times in it are in UTC. The text may change between versions.',
+    examples: ['Of 4 messages, 3 were sent and 1 failed.'],
   }),
   waiting_until: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
     description: 'When the first of the waiting messages is due; null when none waits for a certain time.',
@@ -44,6 +57,8 @@ const occurrenceFields = {
   acknowledged_by: Type.Union([Type.String(), Type.Null()], { description: 'A user, or the API key that was used.' }),
   resolved_at: nullableTimestamp,
   resolved_by: nullableText,
+  cancelled_at: nullableTimestamp,
+  cancelled_by: Type.Union([Type.String(), Type.Null()], { description: 'A user, or the API key that was used.' }),
   dedup_key: nullableText,
   triggers: Type.Integer({ description: 'Number of triggers with the same `dedup_key`, including the first.' }),
   counts: Type.Object(
@@ -91,6 +106,9 @@ export const OccurrenceFilter = Type.Object({
 });
 
 const deliveryStatus = Type.Enum([...deliveryStatuses]);
+const refinedState = Type.Enum(Object.keys(refinedStates) as RefinedState[], {
+  description: 'Only deliveries with this `state`. For other states, see `status`.',
+});
 
 const deliveryFields = {
   id: Type.Integer(),
@@ -102,8 +120,8 @@ const deliveryFields = {
   state: Type.Enum(Object.keys(deliveryStates) as DeliveryState[], {
     description:
       'What the console shows: the status, or instead of `pending` what it waits for: `waiting_digest`, ' +
-      '`waiting_quiet_hours`, `waiting` or `held`. `bounced` if it failed after the provider had accepted it, `dry_run` if it was ' +
-      'suppressed because of a dry run.',
+      '`waiting_quiet_hours`, `waiting` or `held`. `bounced` if it failed after the provider had accepted it, `complained` if it was ' +
+      'reported as spam after it was sent, `retracted` if it was removed then, `dry_run` if it was suppressed because of a dry run.',
   }),
   reason: Type.Union([Type.String(), Type.Null()], { description: 'A stable code.' }),
   detail: Type.Union([Type.String(), Type.Null()], { description: "The provider's response or error message." }),
@@ -138,6 +156,7 @@ export const PastDelivery = Type.Object(
 
 export const DeliveryFilter = Type.Object({
   status: Type.Optional(deliveryStatus),
+  state: Type.Optional(refinedState),
   reason: Type.Optional(Type.String({ maxLength: limits.slug, description: 'A stable code.' })),
   order: Type.Optional(Type.Enum(['id', 'attention'], { description: 'Default: `id`.' })),
   user: Type.Optional(Type.String({ maxLength: limits.email, description: 'Username.' })),
@@ -155,6 +174,7 @@ export const ActivityFilter = Type.Object({
     Type.String({ minLength: 1, maxLength: 512, description: 'Username, or any address of the user.' }),
   ),
   status: Type.Optional(deliveryStatus),
+  state: Type.Optional(refinedState),
   channel: Type.Optional(Type.String({ maxLength: limits.slug, description: 'Slug.' })),
   type: Type.Optional(Type.String({ maxLength: limits.slug, description: 'Channel type, such as `email` or `sms`.' })),
   since: Type.Optional(

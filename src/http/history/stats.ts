@@ -111,9 +111,8 @@ const EventStatistics = Type.Object(
     triggers: Type.Array(Type.Integer(), {
       description: `Triggers in each of the last ${shownHours} hours, oldest first; the last one is the current hour.`,
     }),
-    failures: Type.Integer({
-      description: 'Deliveries that failed or got an unknown outcome in these hours.',
-    }),
+    failures: Type.Integer({ description: 'Deliveries that failed in these hours.' }),
+    unknown: Type.Integer({ description: 'Deliveries that may have arrived, in these hours.' }),
     last_triggered_at: Type.Union(nullableTimestamp.anyOf, {
       description:
         'When it was last triggered: the beginning of that hour, or of that day (UTC) if it is longer ago. Null: never.',

@@ -1,4 +1,6 @@
 import { Type } from 'typebox';
+import { absenceStates } from '../../core/decision/explain.ts';
+import { type DeliveryState, deliveryStates } from '../../core/states.ts';
 import { explain } from '../../services/history/why.ts';
 import { plain } from '../server/route.ts';
 import { nullableText } from '../server/schemas.ts';
@@ -18,6 +20,7 @@ const Why = Type.Object(
       Type.Null(),
     ]),
     final: Type.Boolean({ description: 'False while recipients are still being looked up: the answers may change.' }),
+    summary: Type.String({ description: 'What became of the occurrence, in a sentence or two.' }),
     deliveries: Type.Array(Type.Omit(Delivery, [])),
     answers: Type.Array(
       Type.Object({
@@ -25,6 +28,10 @@ const Why = Type.Object(
           description: 'Name; null when the answer is about all notifications.',
         }),
         channel: nullableText,
+        state: Type.Enum([...new Set([...(Object.keys(deliveryStates) as DeliveryState[]), ...absenceStates])], {
+          description:
+            'State of the delivery. Without one: `held`, `scheduled`, `expanding` or `escalating` if it may still be sent, else `none`.',
+        }),
         outcome: Type.String({ description: 'Status of the delivery, or `none` when there is no delivery.' }),
         reason: Type.Union([Type.String(), Type.Null()], { description: 'A stable code.' }),
         explanation: Type.String({ description: 'A sentence that can be forwarded to the user.' }),

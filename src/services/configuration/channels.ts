@@ -2,10 +2,12 @@
 import type { ChannelEntry, ProviderEntry } from '../../core/configuration/document.ts';
 import { mergeEntry, refuseChanges, slugAdvice } from '../../core/configuration/entries.ts';
 import type { ChannelFields } from '../../core/configuration/state.ts';
+import { dayLimitOf, messagesOfDay, nameInChannel } from '../../core/day-limit.ts';
 import { AppError } from '../../core/errors.ts';
 import { mailboxesOf } from '../../core/feedback/mailbox.ts';
 import { percentOf, type Reputation, reputationWindow } from '../../core/feedback/reputation.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { type ChannelStateName, channelStatesOf } from '../../core/states.ts';
 import * as rows from '../../db/configuration/channels.ts';
 import type { ResolvedPath, Slugs } from '../../db/configuration/organizations.ts';
 import type { PageRequest } from '../../db/connection/page.ts';
@@ -87,6 +89,9 @@ export interface ChannelDetails extends ChannelView {
   feedback: ChannelFeedback | null;
   interactions: InteractionAddressView[];
   health: ChannelHealth;
+  /** When the next day begins, if all providers have reached their limit of the day. */
+  limited_until: string | null;
+  states: ChannelStateName[];
 }
 
 export type ChannelChanges = { slug?: unknown; type?: unknown } & {
@@ -100,14 +105,21 @@ const typeAdvice = 'its providers and addresses have that type; create another c
 export async function getChannel(deps: Deps, organizationId: number, id: number): Promise<ChannelDetails> {
   const row = await find(deps.db, organizationId, id);
   const [measured] = await measure(deps.db, organizationId, [row]);
-  return { ...show(deps, organizationId, row), ...measured! };
+  return withStates({ ...show(deps, organizationId, row), ...measured! });
 }
 
 /** Lists the channels of the organization and of its projects. */
 export async function listChannelDetails(deps: Deps, organizationId: number, page: PageRequest) {
   const details = await rows.listChannelDetails(deps.db, organizationId, page);
   const measured = await measure(deps.db, organizationId, details);
-  return details.map((row, i) => ({ id: row.id, ...show(deps, organizationId, row), ...measured[i]! }));
+  return details.map((row, i) => ({
+    id: row.id,
+    ...withStates({ ...show(deps, organizationId, row), ...measured[i]! }),
+  }));
+}
+
+function withStates(channel: Omit<ChannelDetails, 'states'>): ChannelDetails {
+  return { ...channel, states: channelStatesOf(channel) };
 }
 
 /** Creates a channel of the project in the slugs, or of the organization without one. */
@@ -199,7 +211,7 @@ function show(
   { cipher, providers, feedbackReaders }: Deps,
   organizationId: number,
   row: rows.ChannelDetails,
-): Omit<ChannelDetails, 'health' | 'reputation'> {
+): Omit<ChannelDetails, 'health' | 'reputation' | 'limited_until' | 'states'> {
   let secrets: JsonObject[] = [];
   let problem: string | null = null;
   try {
@@ -262,11 +274,25 @@ async function measure(db: Db, organizationId: number, channels: readonly rows.C
   const ids = channels.map(({ id }) => id);
   const outcomes = await rows.countChannelOutcomes(db, organizationId, ids, since);
   const reputations = await readReputations(db, organizationId, ids);
+  const days = Map.groupBy(await rows.listProviderDays(db, organizationId, ids), one => one.channel_id);
   return channels.map(channel => {
     const health: ChannelHealth = { hours: healthHours, sent: 0, failed: 0, unknown: 0, ...outcomes.get(channel.id) };
     const counts = reputations.find(({ id }) => id === channel.id);
-    return { health, reputation: counts ? describeReputation(channel, counts) : null };
+    const limited_until = findDayEnd(channel, days.get(channel.id) ?? []);
+    return { health, reputation: counts ? describeReputation(channel, counts) : null, limited_until };
   });
+}
+
+/** Returns when the day ends on which no provider of the channel may send more; null if one may. */
+function findDayEnd({ providers }: rows.ChannelDetails, days: readonly rows.ProviderDay[]): string | null {
+  const uses = providers.map(({ use }) => String(use));
+  const isUsedUp = (settings: JsonObject, index: number) => {
+    const limit = dayLimitOf(settings);
+    const today = days.find(({ provider }) => provider === nameInChannel(uses, index));
+    return limit !== undefined && today !== undefined && today.used >= messagesOfDay(limit, today.day, today.first_day);
+  };
+  if (!days[0] || !providers.every(isUsedUp)) return null;
+  return new Date(days[0].day.getTime() + 24 * 3_600_000).toISOString();
 }
 
 function describeReputation(channel: rows.ChannelDetails, counts: Reputation): ChannelReputation {

@@ -1,7 +1,7 @@
 /** Acknowledges and resolves occurrences. Both are final, and record who did it and when. */
 
 import { AppError } from '../../core/errors.ts';
-import type { Actor } from '../../core/identity/actor.ts';
+import { actorName } from '../../core/identity/actor.ts';
 import { priorityOf, type TriggerOptions } from '../../core/trigger.ts';
 import { findOccurrence } from '../../db/history/occurrences.ts';
 import { type AnswerResult, acknowledgeOccurrence, resolveOccurrence } from '../../db/ledger/occurrence-ends.ts';
@@ -19,11 +19,6 @@ export interface OccurrenceAnswer {
   changed: boolean;
   /** Number of deliveries that were cancelled as a result. */
   cancelled: number;
-}
-
-/** Returns the name that the timeline shows for an actor. */
-function actorName({ kind, name }: Actor): string {
-  return kind === 'key' ? `API key ${name}` : name;
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Deliveries across all occurrences, and bulk actions on them. */
 
+import type { RefinedState } from '../../core/states.ts';
 import type { DeliveryStatus } from '../../core/statuses.ts';
 import { listActivity as list } from '../../db/history/activity.ts';
 import type { PageBefore } from '../../db/history/delivery-history.ts';
@@ -22,6 +23,7 @@ interface ActivityQuery {
   /** Username, or any address. */
   user?: string;
   status?: DeliveryStatus;
+  state?: RefinedState;
   /** Slug; matches the channels of all projects that have it. */
   channel?: string;
   type?: string;

@@ -17,7 +17,7 @@ export async function describeEvents({ db }: Deps, organizationId: number, appli
     stats.countFailuresByEvent(db, organizationId, ids, from),
   ]);
   const hoursOf = Map.groupBy(hours, ({ event_id }) => event_id);
-  const failuresOf = new Map(failures.map(one => [one.event_id, one.failures]));
+  const failuresOf = new Map(failures.map(one => [one.event_id, one]));
   const silent = ids.filter(id => !hoursOf.has(id));
   const days = silent.length > 0 ? await stats.findLastTriggerDays(db, organizationId, silent) : [];
   const dayOf = new Map(days.map(one => [one.event_id, one.day]));
@@ -30,6 +30,7 @@ export async function describeEvents({ db }: Deps, organizationId: number, appli
       if (position >= 0 && position < shownHours) triggers[position] = one.triggers;
     }
     const last_triggered_at = last > 0 ? new Date(last) : (dayOf.get(id) ?? null);
-    return { event: slug, triggers, failures: failuresOf.get(id) ?? 0, last_triggered_at };
+    const { failures = 0, unknown = 0 } = failuresOf.get(id) ?? {};
+    return { event: slug, triggers, failures, unknown, last_triggered_at };
   });
 }

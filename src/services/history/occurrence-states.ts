@@ -1,5 +1,6 @@
 /** Adds what the console and the command line show to occurrences. */
 import { type OccurrenceOutcome, outcomeOf } from '../../core/decision/outcome.ts';
+import { summarizeOccurrence } from '../../core/decision/summary.ts';
 import { type OccurrenceState, occurrenceStateOf } from '../../core/states.ts';
 import { findOccurrenceWaits } from '../../db/history/occurrence-waits.ts';
 import type { Occurrence } from '../../db/history/occurrences.ts';
@@ -10,6 +11,8 @@ export type OccurrenceSummaryRow<Row extends Occurrence = Occurrence> = Omit<Row
   state: OccurrenceState;
   /** When the first of its waiting messages is due. */
   waiting_until: Date | null;
+  /** What became of it, in a sentence or two. */
+  summary: string;
 };
 
 export async function addStates<Row extends Occurrence>(
@@ -24,6 +27,8 @@ export async function addStates<Row extends Occurrence>(
   return summaries.map(row => {
     const wait = waits.get(row.identifier);
     const state = occurrenceStateOf({ outcome: row.outcome, isDryRun: row.is_dry_run, wait });
-    return { ...row, state, waiting_until: wait?.until ?? null };
+    const waiting_until = wait?.until ?? null;
+    const until = row.outcome === 'scheduled' ? row.due_at : waiting_until;
+    return { ...row, state, waiting_until, summary: summarizeOccurrence({ ...row, state, until }) };
   });
 }

@@ -1,6 +1,7 @@
 /** Reads, cancels and replays occurrences. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../../core/errors.ts';
+import { actorName } from '../../core/identity/actor.ts';
 import * as lists from '../../db/history/delivery-list.ts';
 import * as rows from '../../db/history/occurrences.ts';
 import * as replays from '../../db/history/replays.ts';
@@ -37,7 +38,8 @@ const withdrawMs = 1_000;
 /** Cancels everything that is not sent yet. */
 export async function cancel(deps: Deps, organizationId: number, identifier: string): Promise<CancelResult> {
   const before = await countCancelled(deps.pool, organizationId, identifier);
-  const result = await cancelOccurrence(deps.pool, organizationId, identifier, listUpdatable(deps.providers));
+  const by = actorName(deps.actor);
+  const result = await cancelOccurrence(deps.pool, organizationId, identifier, by, listUpdatable(deps.providers));
   if (!result) {
     throw new AppError(
       'occurrence.ended',

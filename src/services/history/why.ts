@@ -3,8 +3,10 @@
  * the rest the decisions are made again for this user, with the current event and user.
  */
 import { decide, isExcludedByTrigger, type Reason, selectChannels } from '../../core/decision/decide.ts';
-import { explainAbsence, explainDelivery } from '../../core/decision/explain.ts';
+import { type AbsenceState, absenceStateOf, explainAbsence, explainDelivery } from '../../core/decision/explain.ts';
+import { outcomeOf } from '../../core/decision/outcome.ts';
 import { explainFeedback } from '../../core/feedback/explain.ts';
+import { type DeliveryState, deliveryStateOf } from '../../core/states.ts';
 import type { Suppression } from '../../core/suppressions.ts';
 import { fold, normalizePhone } from '../../core/text.ts';
 import type { TriggerOptions } from '../../core/trigger.ts';
@@ -20,6 +22,7 @@ import { describeUser, isPicked, sourcesOf } from '../../pipeline/recipients.ts'
 import { markSuppressed } from '../../pipeline/suppressions.ts';
 import type { Deps } from '../deps.ts';
 import { explainUpdates, listMessageUpdates } from './message-updates.ts';
+import { addStates } from './occurrence-states.ts';
 import { getOccurrence } from './occurrences.ts';
 
 interface Answer {
@@ -28,6 +31,8 @@ interface Answer {
   channel: string | null;
   /** Status of the delivery; `none` when there is no delivery. */
   outcome: string;
+  /** State of the delivery; without one, whether it may still be sent. */
+  state: DeliveryState | AbsenceState;
   reason: string | null;
   explanation: string;
 }
@@ -36,6 +41,8 @@ interface Explanation {
   user: Omit<ReturnType<typeof describeUser>, 'locale' | 'timezone' | 'custom_fields'> | null;
   /** False during expansion: the answer may still change. */
   final: boolean;
+  /** What became of the occurrence. */
+  summary: string;
   deliveries: DeliveryView[];
   answers: Answer[];
 }
@@ -48,6 +55,8 @@ interface ExplainedOccurrence {
   occurrence: NonNullable<Awaited<ReturnType<typeof findOccurrence>>>;
   plan: EventPlan | undefined;
   options: TriggerOptions;
+  /** False until all recipients are resolved: the answer may still change. */
+  final: boolean;
 }
 
 export async function explain(
@@ -60,15 +69,18 @@ export async function explain(
   const occurrence = await getOccurrence(deps, organizationId, identifier);
   const [facts] = await findOccurrencesAcrossTenants(deps.pool, [{ organizationId, id: identifier }]);
   const plan = facts && (await plans.findEvent(organizationId, facts.event_id));
+  const final = occurrence.status === 'sending' || occurrence.status === 'completed';
   const explained: ExplainedOccurrence = {
     organizationId,
     occurrence,
     plan,
     options: occurrence.options as TriggerOptions,
+    final,
   };
-  const final = occurrence.status === 'sending' || occurrence.status === 'completed';
+  const [state] = await addStates(deps, organizationId, [occurrence]);
+  const { summary } = state!;
   const person = await findUserByNameOrAddress(deps, organizationId, nameOrAddress);
-  if (!person) return { user: null, final, ...(await explainUnknownUser(deps, explained, nameOrAddress)) };
+  if (!person) return { user: null, final, summary, ...(await explainUnknownUser(deps, explained, nameOrAddress)) };
 
   const page = { before: undefined, limit: maxDeliveries };
   const found = await listUserDeliveriesOfOccurrence(db, organizationId, person.user_id, identifier, page);
@@ -77,7 +89,7 @@ export async function explain(
   const { locale: _, timezone: __, custom_fields: ___, ...user } = describeUser(person);
   const aftermathOf = await explainAftermath(deps, organizationId, identifier, deliveries);
   const answers = deliveries.map(one => answerFor(one, aftermathOf(one)));
-  return { user, final, deliveries, answers: [...answers, ...missing.answers] };
+  return { user, final, summary, deliveries, answers: [...answers, ...missing.answers] };
 }
 
 /** Finds a user by username or by any address. */
@@ -105,8 +117,13 @@ async function explainUnknownUser(deps: Deps, explained: ExplainedOccurrence, na
   const isNamed = explained.options.recipients?.some(name => fold(name) === fold(nameOrAddress));
   const unknownUser =
     isNamed && occurrence.reason === 'limit.users'
-      ? absentAnswer(null, 'limit.users')
-      : absentAnswer(null, 'user.unknown', `no user of this organization has the username or address ${nameOrAddress}`);
+      ? absentAnswer(explained, null, 'limit.users')
+      : absentAnswer(
+          explained,
+          null,
+          'user.unknown',
+          `no user of this organization has the username or address ${nameOrAddress}`,
+        );
   const aftermathOf = await explainAftermath(deps, organizationId, occurrence.identifier, deliveries);
   return { deliveries, answers: [...deliveries.map(one => answerFor(one, aftermathOf(one))), unknownUser] };
 }
@@ -121,11 +138,11 @@ async function explainMissing(
   const { occurrence, plan } = explained;
   const missing: { deliveries: DeliveryView[]; answers: Answer[] } = { deliveries: [], answers: [] };
   if (!plan) {
-    if (explainedNames.size === 0) missing.answers.push(absentAnswer(null, 'event.missing'));
+    if (explainedNames.size === 0) missing.answers.push(absentAnswer(explained, null, 'event.missing'));
     return missing;
   }
   if (occurrence.reason === 'expired' || occurrence.reason === 'cancelled') {
-    if (explainedNames.size === 0) missing.answers.push(absentAnswer(null, occurrence.reason));
+    if (explainedNames.size === 0) missing.answers.push(absentAnswer(explained, null, occurrence.reason));
     return missing;
   }
   for (const notification of plan.notifications.filter(({ name }) => !explainedNames.has(name))) {
@@ -145,11 +162,12 @@ async function explainNotification(
 ): Promise<{ deliveries: DeliveryView[]; answer?: Answer }> {
   const { organizationId, occurrence, options } = explained;
   const { name } = notification;
+  const absent = (reason: Reason, about?: string) => absentAnswer(explained, name, reason, about);
   const usable = await deps.plans.listUsable(organizationId, plan.project.id);
   const refused = refuseNotification(notification, usable, occurrence.context, options);
-  if (refused) return { deliveries: [], answer: absentAnswer(name, refused) };
+  if (refused) return { deliveries: [], answer: absent(refused) };
   const selection = await selectRecipient(deps, explained, plan, notification, person);
-  if ('reason' in selection) return { deliveries: [], answer: absentAnswer(name, selection.reason, selection.about) };
+  if ('reason' in selection) return { deliveries: [], answer: absent(selection.reason, selection.about) };
 
   // The user is selected but has no delivery: it may be in a long queue, or belong to another user with the same
   // address.
@@ -158,7 +176,7 @@ async function explainNotification(
   const decisions = channels.flatMap(channel => decide(channel, selection.person, options, circumstances));
   const leftOut = decisions.findLast(({ reason }) => isExcludedByTrigger(reason))?.reason;
   if (leftOut && decisions.every(({ reason }) => isExcludedByTrigger(reason))) {
-    return { deliveries: [], answer: absentAnswer(name, leftOut) };
+    return { deliveries: [], answer: absent(leftOut) };
   }
   const found = await findDeliveriesToAddresses(deps.db, organizationId, occurrence.identifier, {
     notifications: [notification.id],
@@ -167,20 +185,18 @@ async function explainNotification(
   });
   const own = found.filter(one => one.user === person.username);
   if (own.length > 0) return { deliveries: own };
-  if (found[0]) return { deliveries: [], answer: absentAnswer(name, 'duplicate', `by ${found[0].channel}`) };
+  if (found[0]) return { deliveries: [], answer: absent('duplicate', `by ${found[0].channel}`) };
   if (notification.steps && occurrence.outcome === 'escalating')
-    return { deliveries: [], answer: absentAnswer(name, 'step.waiting') };
-  if (occurrence.status === 'accepted' || occurrence.status === 'expanding') {
-    const paused = occurrence.reason === 'event.paused';
-    const reason = paused
-      ? 'event.paused'
-      : occurrence.status === 'accepted'
-        ? 'occurrence.waiting'
-        : 'recipient.not_yet';
-    return { deliveries: [], answer: absentAnswer(name, reason) };
+    return { deliveries: [], answer: absent('step.waiting') };
+  if (!explained.final) {
+    const outcome = outcomeOf(occurrence, Date.now());
+    if (outcome === 'held') return { deliveries: [], answer: absent('event.paused') };
+    if (outcome === 'scheduled')
+      return { deliveries: [], answer: absent('occurrence.waiting', `due at ${occurrence.due_at!.toISOString()}`) };
+    return { deliveries: [], answer: absent('recipient.not_yet') };
   }
   const reason = occurrence.reason === 'limit.fan_out' ? 'limit.fan_out' : 'recipient.since';
-  return { deliveries: [], answer: absentAnswer(name, reason) };
+  return { deliveries: [], answer: absent(reason) };
 }
 
 type Selection = { person: RecipientRecord } | { reason: Reason; about?: string };
@@ -247,9 +263,16 @@ async function explainAftermath(
 
 function answerFor(delivery: DeliveryView, aftermath: string): Answer {
   const { notification, channel, status, reason } = delivery;
-  return { notification, channel, outcome: status, reason, explanation: explainDelivery(delivery, aftermath) };
+  const explanation = explainDelivery(delivery, aftermath);
+  return { notification, channel, outcome: status, state: deliveryStateOf(delivery), reason, explanation };
 }
 
-function absentAnswer(notification: string | null, reason: Reason, about?: string): Answer {
-  return { notification, channel: null, outcome: 'none', reason, explanation: explainAbsence(reason, about) };
+function absentAnswer(
+  { final }: ExplainedOccurrence,
+  notification: string | null,
+  reason: Reason,
+  about?: string,
+): Answer {
+  const explanation = explainAbsence(reason, final, about);
+  return { notification, channel: null, outcome: 'none', state: absenceStateOf(reason), reason, explanation };
 }

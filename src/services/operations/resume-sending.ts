@@ -3,6 +3,7 @@
  * started again.
  */
 import { AppError } from '../../core/errors.ts';
+import { actorName } from '../../core/identity/actor.ts';
 import { lowestUuidAt } from '../../core/ids.ts';
 import { discardUpdatesAcrossTenants } from '../../db/ledger/message-updates.ts';
 import { cancelOccurrence, listUnfinishedAcrossTenants } from '../../db/ledger/occurrence-ends.ts';
@@ -66,7 +67,7 @@ async function cancelBefore(deps: Deps, before: string, as: ResumeOptions['as'])
   const byOrganization = new Map<number, { occurrences: number; messages: number }>();
   for await (const batch of listUnfinishedAcrossTenants(deps.pool, before, batchSize)) {
     for (const { organization_id, id } of batch) {
-      const stopped = await cancelOccurrence(deps.pool, organization_id, id, []);
+      const stopped = await cancelOccurrence(deps.pool, organization_id, id, actorName(deps.actor), []);
       if (!stopped) continue;
       const sum = byOrganization.get(organization_id) ?? { occurrences: 0, messages: 0 };
       byOrganization.set(organization_id, sum);

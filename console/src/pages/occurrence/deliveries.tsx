@@ -10,7 +10,7 @@ import { Recipient } from '../../components/recipient.tsx';
 import { SearchInput } from '../../components/search-input.tsx';
 import { Empty } from '../../components/states.tsx';
 import { DeliveryBadge } from '../../components/status.tsx';
-import { deliveryStates, statusOrder } from '../../components/statuses.ts';
+import { filterByStatus, statusFilters } from '../../components/statuses.ts';
 import { TimeAgo } from '../../components/time.tsx';
 import { useEvents } from '../../components/use-events.ts';
 import { useFilters } from '../../components/use-filters.ts';
@@ -72,7 +72,7 @@ export function Deliveries({ identifier, live, suppressed, outcome }: Deliveries
       path: { org, identifier },
       query: {
         ...(!filtered && { order: 'attention' as const }),
-        ...(filters.status && { status: filters.status as Delivery['status'] }),
+        ...filterByStatus(filters.status),
         ...(filters.user && { user: filters.user }),
         ...(filters.channel && { channel: filters.channel }),
       },
@@ -102,7 +102,7 @@ export function Deliveries({ identifier, live, suppressed, outcome }: Deliveries
           clearable
           flex="1 1 120px"
           maw={180}
-          data={statusOrder.map(value => ({ value, label: deliveryStates[value]!.name }))}
+          data={statusFilters}
           value={filters.status ?? null}
           onChange={value => setFilters({ status: value })}
         />

@@ -105,15 +105,8 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
             </Fact>
           )}
           {delivery.detail && (
-            <Fact
-              name={
-                status === 'suppressed'
-                  ? texts.decidedBy
-                  : delivery.attempts > 0
-                    ? texts.providerResponse
-                    : texts.details
-              }
-            >
+            // Not only providers have something to say: an attachment may be missing, or the connection lost.
+            <Fact name={status === 'suppressed' ? texts.decidedBy : texts.details}>
               <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
                 {delivery.detail}
               </Text>
@@ -123,6 +116,11 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
             {delivery.attempts}
             {delivery.provider && texts.via(delivery.provider)}
           </Fact>
+          {delivery.digest && (
+            <Fact name={texts.digest}>
+              {(status === 'sent' ? texts.digestHint : texts.digestPlannedHint)(delivery.digest)}
+            </Fact>
+          )}
           <Fact name={texts.created}>
             <TimeAgo at={delivery.created_at} />
           </Fact>

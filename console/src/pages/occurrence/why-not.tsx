@@ -2,17 +2,14 @@
 import { Button, Group, Loader, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useQuery } from '@tanstack/react-query';
-import type { Delivery } from '../../api-types.ts';
 import { Section } from '../../components/page.tsx';
-import { waitsUntil } from '../../components/reason.tsx';
 import { Failure } from '../../components/states.tsx';
-import { DeliveryBadge, StateBadge } from '../../components/status.tsx';
-import { plainState } from '../../components/statuses.ts';
+import { DeliveryBadge, occurrenceSentence, StateBadge } from '../../components/status.tsx';
+import { occurrenceStates, plainState, withTimes } from '../../components/statuses.ts';
 import { clockAndDay } from '../../components/time.tsx';
 import { useFilters } from '../../components/use-filters.ts';
 import { useOrg } from '../../paths.ts';
 import { read } from '../../queries.ts';
-import { texts as commonTexts } from '../../texts/common.ts';
 import { texts } from '../../texts/occurrences.ts';
 
 export function WhyNot({ identifier }: { identifier: string }) {
@@ -29,6 +26,7 @@ export function WhyNot({ identifier }: { identifier: string }) {
     if (username === user) void answer.refetch();
   });
 
+  const isFinal = answer.data?.final ?? true;
   return (
     <Section title={texts.whyNot}>
       <form onSubmit={ask} aria-label={texts.whyNotForm}>
@@ -56,7 +54,7 @@ export function WhyNot({ identifier }: { identifier: string }) {
         )}
         {answer.error && <Failure error={answer.error} />}
         {user !== '' &&
-          answer.data?.answers.map(({ notification, channel, outcome, explanation }) => {
+          answer.data?.answers.map(({ notification, channel, outcome, state, explanation }) => {
             const delivery = answer.data.deliveries.find(
               one => one.notification === notification && one.channel === channel && one.status === outcome,
             );
@@ -66,34 +64,24 @@ export function WhyNot({ identifier }: { identifier: string }) {
                   {delivery ? (
                     <DeliveryBadge delivery={delivery} />
                   ) : (
-                    <StateBadge state={plainState(outcome === 'none' ? texts.notSent : outcome)} />
+                    <StateBadge
+                      state={occurrenceStates[state] ?? plainState(isFinal ? texts.notSent : texts.wouldNotBeSent)}
+                    />
                   )}
                   <Text size="xs" c="dimmed">
                     {[notification, channel].filter(Boolean).join(' · ') || texts.allNotifications}
                   </Text>
                 </Group>
-                <Text size="sm">{explanation}</Text>
-                <WaitsUntil delivery={delivery} />
+                <Text size="sm">{withTimes(explanation, clockAndDay)}</Text>
               </Stack>
             );
           })}
-        {answer.data && !answer.data.final && (
+        {answer.data && !isFinal && (
           <Text size="xs" c="dimmed">
-            {texts.stillResolvingRecipients}
+            {occurrenceSentence(answer.data)} {texts.recipientsMayChange}
           </Text>
         )}
       </Stack>
     </Section>
-  );
-}
-
-/** The explanation contains an ISO timestamp; this shows it in the viewer's time zone. */
-function WaitsUntil({ delivery }: { delivery: Delivery | undefined }) {
-  const until = delivery && waitsUntil(delivery);
-  if (!until) return null;
-  return (
-    <Text size="xs" c="dimmed">
-      {commonTexts.waitsUntil(clockAndDay(until))}
-    </Text>
   );
 }

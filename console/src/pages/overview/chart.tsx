@@ -57,6 +57,8 @@ export default function Chart({ hours, show }: { hours: Statistics['hours']; sho
         h={260}
         data={bars}
         dataKey="at"
+        xAxisLabel={hours.length > maxHourlyBars ? texts.axisDay : texts.axisHour}
+        yAxisLabel={show === 'triggers' ? texts.triggers : texts.deliveries}
         type="stacked"
         series={series}
         gridAxis="x"

@@ -1,0 +1,34 @@
+-- Who cancelled an occurrence; null if no one did, or a previous version of Belfry did not record it.
+alter table occurrences add column cancelled_by text;
+
+-- The outcome names what deserves attention most: see the table in docs/architecture.md. It is `partly_failed` only if something
+-- failed, and `sent` only if nothing was stopped by a cancellation or expired.
+create or replace function occurrence_outcome(o occurrences) returns text language plpgsql immutable as $$
+begin
+  return case
+    when o.resolved_at is not null then 'resolved'
+    when o.acknowledged_at is not null then 'acknowledged'
+    when o.status in ('accepted', 'expanding') then
+      case
+        when o.due_at = 'infinity' then 'held'
+        when o.status = 'expanding' then 'expanding'
+        when o.due_at > o.created_at then 'scheduled'
+      end
+    when o.status = 'sending' then case when o.escalating > 0 then 'escalating' else 'sending' end
+    when o.awaits_acknowledgement then 'unacknowledged'
+    when o.failed > 0 or o.reason = 'crashed' then
+      case when o.sent + o.unknown > 0 then 'partly_failed' else 'failed' end
+    when o.unknown > 0 then 'unknown'
+    when o.reason = 'cancelled' or (o.cancelled > 0 and (o.sent = 0 or o.cancelled_at is not null)) then 'cancelled'
+    when o.expired > 0 or o.reason = 'expired' then 'expired'
+    when o.sent > 0 then 'sent'
+    when o.suppressed = 0 and (o.reason is null or o.reason in ('no_recipients', 'occurrence.not_open')
+      or starts_with(o.reason, 'limit.')) then 'nobody'
+    else 'suppressed'
+  end;
+end $$;
+
+-- The trigger computes the outcome of these rows again. Occurrences that ended otherwise have the same outcome as before.
+update occurrences set outcome = outcome
+where status = 'completed' and outcome in ('sent', 'partly_failed')
+  and (expired > 0 or cancelled > 0 or reason = 'expired' or reason = 'cancelled' or (unknown > 0 and failed = 0));
