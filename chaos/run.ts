@@ -31,7 +31,7 @@ import { providerDrops, providerHangs } from './scenarios/provider-silent.ts';
 import { rollingUpgrade } from './scenarios/rolling-upgrade.ts';
 import { slowReceiver } from './scenarios/slow-receiver.ts';
 import { slowStop } from './scenarios/slow-stop.ts';
-import { fewDescriptors, smallMemory } from './scenarios/small-machine.ts';
+import { descriptorsTaken, fewDescriptors, smallMemory } from './scenarios/small-machine.ts';
 import { cancelMeansStop, deletedMeansStop, optOutMeansStop, pauseMeansStop } from './scenarios/stops.ts';
 import { stepsKilled, webhooksKilled } from './scenarios/work-killed.ts';
 import { serviceKilled, workerKilled } from './scenarios/worker-killed.ts';
@@ -76,6 +76,7 @@ const scenarios: Record<string, Scenario> = {
   'disk-full': diskFull,
   'small-memory': smallMemory,
   'few-descriptors': fewDescriptors,
+  'descriptors-taken': descriptorsTaken,
   'digest-killed': digestKilled,
   'inbox-stream': inboxStream,
   outbox,

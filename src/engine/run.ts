@@ -270,7 +270,7 @@ port.on('message', (request: ThreadRequest) => {
   else void meters.read().then(metrics => report({ kind: 'metrics', metrics }));
 });
 
-await listener.start();
+await Promise.all([outbound.load(), listener.start()]);
 await worker.start();
 webhooks.start();
 updates.start();

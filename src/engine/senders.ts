@@ -6,6 +6,7 @@
 import { canonicalJson } from '../core/json.ts';
 import type { UpdateAction } from '../core/message-updates.ts';
 import type { Delivery } from '../db/ledger/deliveries.ts';
+import type { Outbound } from '../lib/outbound.ts';
 import { PrioritySemaphore } from '../lib/priority-semaphore.ts';
 import type { PlannedChannel, PlannedProvider } from '../pipeline/plans.ts';
 import type { Outcome, Outgoing, Sender, SentMessage, Tools } from '../providers/sending.ts';
@@ -22,6 +23,8 @@ interface OpenSender {
   sender: Sender;
   semaphore: PrioritySemaphore | undefined;
   inFlight: number;
+  /** HTTP requests so far. */
+  requests: number;
   failures: number;
   circuitOpenUntil: number;
 }
@@ -83,14 +86,16 @@ export class Senders {
 
   async #call(channel: PlannedChannel, index: number, call: (sender: Sender) => Promise<Outcome>): Promise<Outcome> {
     const open = this.#sender(channel, index);
+    const { requests } = open;
     open.inFlight++;
     try {
       const outcome = await call(open.sender);
       this.#recordOutcome(open, outcome, channel);
       return outcome;
     } catch (error) {
-      // A bug in the provider's code must not end the worker.
-      return { ok: false, retry: true, unknown: true, reason: `the provider failed: ${(error as Error).message}` };
+      // A bug in the provider's code must not end the worker. Without a request, nothing can have been sent.
+      const unknown = open.requests > requests;
+      return { ok: false, retry: true, unknown, reason: `the provider failed: ${(error as Error).message}` };
     } finally {
       open.inFlight--;
     }
@@ -117,7 +122,12 @@ export class Senders {
     const existing = this.#open.get(name);
     if (existing?.fingerprint === fingerprint) return existing;
     existing?.sender.close().catch(() => {});
-    const sender = planned.provider.open(planned.settings as never, this.#tools);
+    const { outbound } = this.#tools;
+    const request: Outbound['request'] = (url, options) => {
+      opened.requests++;
+      return outbound.request(url, options);
+    };
+    const sender = planned.provider.open(planned.settings as never, { outbound: { ...outbound, request } });
     const semaphore = sender.maxConcurrent === undefined ? undefined : new PrioritySemaphore(sender.maxConcurrent);
     const names = { type: channel.type, provider: planned.provider.name };
     const opened: OpenSender = {
@@ -126,6 +136,7 @@ export class Senders {
       sender,
       semaphore,
       inFlight: 0,
+      requests: 0,
       failures: 0,
       circuitOpenUntil: 0,
     };
@@ -135,7 +146,7 @@ export class Senders {
 
   /** Counts only failures of the provider, not of a single message. */
   #recordOutcome(open: OpenSender, outcome: Outcome, channel: PlannedChannel): void {
-    if (!outcome.ok && outcome.withdrawn) return;
+    if (!outcome.ok && (outcome.withdrawn || outcome.local)) return;
     if (outcome.ok) this.#outages.messageSent(channel);
     if (outcome.ok || !outcome.retry) {
       open.failures = 0;
