@@ -283,6 +283,8 @@ CREATE TABLE occurrences (
   resolved_by text,
   traceparent text,
   outcome text,
+  unexpanded integer,
+  cancelled_by text,
   CONSTRAINT occurrences_pkey PRIMARY KEY (organization_id, id)
 ) PARTITION BY RANGE (id);
 CREATE INDEX occurrences_by_correlation ON occurrences (organization_id, correlation_id) WHERE correlation_id IS NOT NULL; -- lists of occurrences with a correlation id
@@ -1074,6 +1076,17 @@ CREATE TABLE organization_changes (
   table_name text NOT NULL,
   key jsonb NOT NULL,
   CONSTRAINT organization_changes_pkey PRIMARY KEY (organization_id, id)
+);
+
+CREATE TABLE unexpanded_counts (
+  organization_id bigint NOT NULL,
+  occurrence_id uuid NOT NULL,
+  cursor jsonb,
+  counted integer NOT NULL DEFAULT 0,
+  claims smallint NOT NULL DEFAULT 0,
+  claimed_at timestamptz,
+  CONSTRAINT unexpanded_counts_pkey PRIMARY KEY (organization_id, occurrence_id),
+  CONSTRAINT unexpanded_counts_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
 
 CREATE VIEW wordings AS

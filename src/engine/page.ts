@@ -57,7 +57,7 @@ export interface ExpansionResult {
  * Returns the connections for reading recipients: prepared statements on the hot pool, and any connection for creating
  * users.
  */
-export function readConnections({ db, hot, plans }: Engine) {
+export function readConnections({ db, hot, plans }: Pick<Engine, 'db' | 'hot' | 'plans'>) {
   return { db, pool: hot, plans };
 }
 
@@ -157,7 +157,8 @@ export function planPage(
     delivery: planDelivery(decision, occurrence, priorityOf(options, decision.notification.priority, fansOut)),
   }));
   const limit: Reason | undefined = isOver ? 'limit.fan_out' : decided.isOverUserLimit ? 'limit.users' : undefined;
-  return { deliveries, fansOut, limit, cursor: isOver ? null : decided.cursor };
+  const leftOut = included.length - deliveries.length;
+  return { deliveries, fansOut, limit, cursor: isOver ? null : decided.cursor, leftOut };
 }
 
 /** Returns why an occurrence has no deliveries: its trigger excluded everyone, its filters did, or there are no recipients. */

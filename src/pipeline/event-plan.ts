@@ -138,6 +138,23 @@ export function planDeleted({ notification: id, definition }: Cursor): PlannedNo
   return planBase({ id, active: false, ...definition, channels: [...definition.channels], ...none, ...noSteps });
 }
 
+/** Plans an event that was deleted during a fan-out: only the notification in the cursor is still known. */
+export function planDeletedEvent(organizationId: number, projectId: number): EventPlan {
+  const unnamed = { slug: '', name: '' };
+  const limits = { deliveries_per_trigger: null, timezone: null, quiet_hours: null, max_per_day: null };
+  return {
+    id: 0,
+    ...unnamed,
+    active: false,
+    paused: false,
+    application: { id: 0, ...unnamed },
+    project: { id: projectId, ...unnamed },
+    organization: { id: organizationId, ...unnamed, ...limits },
+    topic: { category: generalCategory, event: '' },
+    notifications: [],
+  };
+}
+
 function planBase(row: NotificationRow): PlannedNotification {
   return {
     id: row.id,

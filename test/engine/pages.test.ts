@@ -96,6 +96,17 @@ test('deactivating a notification, or deleting the one before, leaves out no rec
   expect(await allPages(tenant, page.cursor)).toEqual([...inactive, ...decisionsFor('third')]);
 });
 
+test('removing a channel during a fan-out puts the rest of its recipients on record', async () => {
+  const tenant = await world.tenant({ users, notifications: [{ name: 'first', channels: ['hooks'] }] });
+  const { cursor } = await nextPage(tenant, null);
+  await tenant.sql("update notifications set channels = '{sms}' where organization_id = $1", tenant.id);
+  const missing = decisionsFor('first').slice(2);
+  await eventually(async () =>
+    // No channel is left, so that the notification is not sent at all.
+    expect(await allPages(tenant, cursor)).toEqual(missing.map(one => `${one} channel.missing`)),
+  );
+});
+
 test('a notification whose list was replaced starts again with the new list', async () => {
   const tenant = await world.tenant({ users, notifications: [{ name: 'first' }] });
   await tenant.sql(

@@ -190,6 +190,11 @@ export default function OccurrencePage() {
               {/* Open deliveries have several statuses, so they have no filter. */}
               <CountsLegend counts={counts} linkTo={each => (each === 'pending' ? undefined : `?status=${each}`)} />
             </Group>
+            {data.unexpanded !== 0 && (
+              <Text size="sm">
+                {texts.notReached(data.unexpanded, data.reason ? whyNothing([data.reason]) : '', data.cancelled_by)}
+              </Text>
+            )}
             {data.reason === 'limit.fan_out' && (
               <Alert color="yellow" variant="light" p="xs">
                 <Text size="sm" c="var(--mantine-color-text)">

@@ -66,6 +66,8 @@ export const texts = {
   deliveryStatus: 'Delivery status',
   anyChannel: 'Any channel',
   noDeliveries: 'No deliveries',
+  notReached: (count: number | null, why: string, by: string | null) =>
+    `${count === null ? 'An unknown number of' : count.toLocaleString('en')} messages were not prepared${why && `: ${why}`}${by ? ` (by ${by})` : ''}.`,
   resolvingRecipients: 'Resolving recipients.',
   resolvedWhenDue: 'Recipients are resolved when it is due.',
   delivery: (delivery: Part) => `Delivery ${delivery}`,

@@ -26,7 +26,7 @@ const tag = 'Occurrences';
 const deliveryFilters = new Set(['status', 'reason', 'user', 'channel']);
 
 export function summarize(row: OccurrenceSummaryRow) {
-  const { created_at, completed_at, due_at, acknowledged_at, resolved_at } = row;
+  const { created_at, completed_at, due_at, acknowledged_at, resolved_at, cancelled_at } = row;
   return {
     ...row,
     trace_id: row.trace_id ?? undefined,
@@ -36,6 +36,7 @@ export function summarize(row: OccurrenceSummaryRow) {
     completed_at: completed_at?.toISOString() ?? null,
     acknowledged_at: acknowledged_at?.toISOString() ?? null,
     resolved_at: resolved_at?.toISOString() ?? null,
+    cancelled_at: cancelled_at?.toISOString() ?? null,
   };
 }
 

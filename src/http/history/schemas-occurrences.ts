@@ -44,6 +44,8 @@ const occurrenceFields = {
   acknowledged_by: Type.Union([Type.String(), Type.Null()], { description: 'A user, or the API key that was used.' }),
   resolved_at: nullableTimestamp,
   resolved_by: nullableText,
+  cancelled_at: nullableTimestamp,
+  cancelled_by: Type.Union([Type.String(), Type.Null()], { description: 'A user, or the API key that was used.' }),
   dedup_key: nullableText,
   triggers: Type.Integer({ description: 'Number of triggers with the same `dedup_key`, including the first.' }),
   counts: Type.Object(
@@ -58,6 +60,11 @@ const occurrenceFields = {
     },
     { description: 'Deliveries by status.' },
   ),
+  unexpanded: Type.Union([Type.Integer(), Type.Null()], {
+    description:
+      'Deliveries that were never decided, because it stopped before all recipients were reached; `reason` says why. Together ' +
+      'with `counts` they add up to its audience. Null while they are being counted, and if they cannot be counted.',
+  }),
 };
 
 export const OccurrenceSummary = Type.Object(occurrenceFields, { $id: 'OccurrenceSummary' });

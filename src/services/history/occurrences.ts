@@ -37,7 +37,11 @@ const withdrawMs = 1_000;
 /** Cancels everything that is not sent yet. */
 export async function cancel(deps: Deps, organizationId: number, identifier: string): Promise<CancelResult> {
   const before = await countCancelled(deps.pool, organizationId, identifier);
-  const result = await cancelOccurrence(deps.pool, organizationId, identifier, listUpdatable(deps.providers));
+  const result = await cancelOccurrence(deps.pool, organizationId, identifier, {
+    by: deps.actor.name,
+    updatable: listUpdatable(deps.providers),
+    counts: true,
+  });
   if (!result) {
     throw new AppError(
       'occurrence.ended',

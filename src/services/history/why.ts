@@ -118,14 +118,10 @@ async function explainMissing(
   person: RecipientRecord,
   explainedNames: Set<string | null>,
 ) {
-  const { occurrence, plan } = explained;
+  const { plan } = explained;
   const missing: { deliveries: DeliveryView[]; answers: Answer[] } = { deliveries: [], answers: [] };
   if (!plan) {
     if (explainedNames.size === 0) missing.answers.push(absentAnswer(null, 'event.missing'));
-    return missing;
-  }
-  if (occurrence.reason === 'expired' || occurrence.reason === 'cancelled') {
-    if (explainedNames.size === 0) missing.answers.push(absentAnswer(null, occurrence.reason));
     return missing;
   }
   for (const notification of plan.notifications.filter(({ name }) => !explainedNames.has(name))) {
@@ -179,9 +175,13 @@ async function explainNotification(
         : 'recipient.not_yet';
     return { deliveries: [], answer: absentAnswer(name, reason) };
   }
-  const reason = occurrence.reason === 'limit.fan_out' ? 'limit.fan_out' : 'recipient.since';
-  return { deliveries: [], answer: absentAnswer(name, reason) };
+  const stopped = stopReasons.find(reason => reason === occurrence.reason);
+  if (!stopped) return { deliveries: [], answer: absentAnswer(name, 'recipient.since') };
+  return { deliveries: [], answer: absentAnswer(name, stopped, 'the occurrence stopped before it reached this user') };
 }
+
+/** Why an occurrence stops before it has reached all recipients. */
+const stopReasons = ['cancelled', 'expired', 'event.inactive', 'limit.fan_out', 'crashed'] as const;
 
 type Selection = { person: RecipientRecord } | { reason: Reason; about?: string };
 
