@@ -14,6 +14,19 @@ import type { Circuit } from './meters.ts';
 
 const failuresToOpen = 10;
 const openMs = 30_000;
+/**
+ * The maximum time for which a provider's `Retry-After` opens the circuit, which also holds messages that were never tried. A
+ * message itself waits longer if it is asked to.
+ */
+const maxOpenMs = 3_600_000;
+const maxOpenMsOfType: Partial<Record<string, number>> = {
+  sms: 600_000,
+  voice: 600_000,
+  push: 600_000,
+  webpush: 600_000,
+};
+/** No provider means more. */
+const maxRetryAfterSeconds = 86_400;
 const halfOpenWaitMs = 1_000;
 
 interface OpenSender {
@@ -89,7 +102,7 @@ export class Senders {
     const { requests } = open;
     open.inFlight++;
     try {
-      const outcome = await call(open.sender);
+      const outcome = limitWait(await call(open.sender));
       this.#recordOutcome(open, outcome, channel);
       return outcome;
     } catch (error) {
@@ -156,10 +169,16 @@ export class Senders {
     open.failures++;
     if (open.failures < failuresToOpen) return;
     if (open.circuitOpenUntil === 0) this.#outages.circuitOpened(channel, open.provider);
-    open.circuitOpenUntil = Date.now() + Math.max(openMs, (outcome.retryAfterSeconds ?? 0) * 1_000);
+    const askedMs = Math.min((outcome.retryAfterSeconds ?? 0) * 1_000, maxOpenMsOfType[open.type] ?? maxOpenMs);
+    open.circuitOpenUntil = Date.now() + Math.max(openMs, askedMs);
     // The test message alone decides whether the circuit opens again.
     open.failures = failuresToOpen - 1;
   }
+}
+
+function limitWait(outcome: Outcome): Outcome {
+  if (outcome.ok || outcome.retryAfterSeconds === undefined) return outcome;
+  return { ...outcome, retryAfterSeconds: Math.min(outcome.retryAfterSeconds, maxRetryAfterSeconds) };
 }
 
 const nothing = () => {};

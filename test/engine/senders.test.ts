@@ -60,3 +60,31 @@ test('a bug in a provider has an unknown outcome only if it had begun a request'
   });
   expect(await senders.send({ ...late, id: 2 }, 0, outgoing)).toMatchObject({ ok: false, retry: true, unknown: true });
 });
+
+test.each([
+  ['webhook', 3_600],
+  ['sms', 600],
+])('an absurd Retry-After closes a channel of type %s for %i seconds at most', async (type, seconds) => {
+  const senders = sendersWith(async () => ({ status: 429, headers: { 'retry-after': '99999999' }, text: '' }));
+  const channel = {
+    ...channelOf(
+      ({ outbound }) =>
+        () =>
+          sendHttp(outbound, { url: 'http://x.test/' }),
+    ),
+    type,
+  };
+  const before = Date.now();
+  for (let i = 0; i < 10; i++) {
+    // The message itself waits for a day.
+    expect(await senders.send(channel, 0, outgoing)).toMatchObject({ retry: true, retryAfterSeconds: 86_400 });
+  }
+  const openMs = senders.circuitOpenUntil(channel, 0, before) - before;
+  expect(Math.floor(openMs / 10_000)).toBe(seconds / 10);
+});
+
+test('a wait that a provider reads from its response is limited to a day', async () => {
+  const senders = sendersWith(async () => ({ status: 200, headers: {}, text: '' }));
+  const channel = channelOf(() => async () => ({ ok: false, retry: true, retryAfterSeconds: 1e12, reason: '429' }));
+  expect(await senders.send(channel, 0, outgoing)).toMatchObject({ retryAfterSeconds: 86_400 });
+});
