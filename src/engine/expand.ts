@@ -1,9 +1,9 @@
 import { priorityOf, type TriggerOptions } from '../core/trigger.ts';
 import { isUniqueViolation } from '../db/connection/pool.ts';
 import { inLedgerTransaction } from '../db/connection/transaction.ts';
+import type { Cursor } from '../db/ledger/cursor.ts';
 import {
   type ClaimedOccurrence,
-  type Cursor,
   claimExpandingAcrossTenants,
   type ExpansionPage,
   expandByPagesAcrossTenants,

@@ -72,7 +72,7 @@ export class UnexpandedCounter {
     const { pool } = this.#tools;
     const claimed = await claimUnexpandedAcrossTenants(pool);
     if (!claimed) return false;
-    await storeUnexpandedPage(pool, claimed, await this.#countPage(claimed));
+    await storeUnexpandedPage(pool, claimed.organization_id, claimed, await this.#countPage(claimed));
     return true;
   }
 

@@ -9,7 +9,7 @@ import {
 import type { JsonObject } from '../core/json.ts';
 import { priorities, priorityOf, type TriggerOptions } from '../core/trigger.ts';
 import type { RecipientRecord } from '../db/audience/recipients.ts';
-import type { Cursor } from '../db/ledger/expand.ts';
+import type { Cursor } from '../db/ledger/cursor.ts';
 import { slices } from '../lib/slices.ts';
 import { type EventPlan, type PlannedNotification, planDeleted } from './event-plan.ts';
 import type { PlannedChannel, Plans } from './plans.ts';

@@ -16,7 +16,7 @@ import { expressionLimits, lazyPredicate } from '../core/expressions/expressions
 import { compileGroupKey } from '../core/expressions/group-key.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { EventRow, NotificationRow } from '../db/configuration/plans.ts';
-import type { Cursor } from '../db/ledger/expand.ts';
+import type { Cursor } from '../db/ledger/cursor.ts';
 
 export interface PlannedNotification extends DecisionNotification {
   id: number;

@@ -1,6 +1,6 @@
 /** A fan-out continues where it stopped, whatever happens to the event's notifications between two pages. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Cursor } from '../../src/db/ledger/expand.ts';
+import type { Cursor } from '../../src/db/ledger/cursor.ts';
 import { decidePage } from '../../src/pipeline/decide.ts';
 import { RecipientReader } from '../../src/pipeline/recipients.ts';
 import { eventually } from '../support/eventually.ts';

@@ -15,6 +15,7 @@ import { plainArray } from '../connection/arrays.ts';
 import { inLedgerTransaction } from '../connection/transaction.ts';
 import type { OccurrenceFacts } from '../history/occurrences.ts';
 import { addSuppressedAcrossTenants, type SuppressedCount } from './counts.ts';
+import type { Cursor } from './cursor.ts';
 import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from './deliveries.ts';
 import { queryMonthAcrossTenants } from './months.ts';
 import { stoppedText } from './moving-text.ts';
@@ -40,26 +41,6 @@ export interface ClaimedOccurrence extends Omit<OccurrenceFacts, 'cancelled_at' 
   cursor: Cursor | null;
   /** The number of deliveries so far. */
   deliveries: number;
-}
-
-/**
- * Where an expansion continues. It holds ids instead of positions, because notifications may be added or deleted
- * between pages.
- */
-export interface Cursor {
-  /** The notification's id. */
-  notification: number;
-  /** The source of recipients. */
-  source: string;
-  /** The last position read from the source. */
-  after: number;
-  /** What determines the rest of its recipients, in case the notification is deleted. */
-  definition?: {
-    name: string;
-    recipients: { list?: string; users?: string; trigger?: boolean };
-    channels: readonly string[];
-    version: number;
-  };
 }
 
 const columns =

@@ -5,9 +5,9 @@
 import type pg from 'pg';
 import { inLedgerTransaction } from '../connection/transaction.ts';
 import { countText, endedText } from './counts.ts';
+import type { Cursor } from './cursor.ts';
 import { cancelText } from './deliveries.ts';
 import { cancelDigestItems } from './digest-items.ts';
-import type { Cursor } from './expand.ts';
 import { queueOccurrenceUpdate } from './message-updates.ts';
 import { outstandingText, waitingList } from './status-text.ts';
 import { resolutionRun } from './steps.ts';

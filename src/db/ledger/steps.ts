@@ -17,9 +17,9 @@ import type pg from 'pg';
 import { plainArray } from '../connection/arrays.ts';
 import { addSuppressedAcrossTenants } from './counts.ts';
 import type { NewDelivery } from './deliveries.ts';
+import type { Cursor } from './cursor.ts';
 import {
   type ClaimedOccurrence,
-  type Cursor,
   type ExpansionPage,
   occurrenceColumns,
   type StoredDelivery,

@@ -4,7 +4,7 @@
  */
 import type pg from 'pg';
 import type { JsonObject } from '../../core/json.ts';
-import type { Cursor } from './expand.ts';
+import type { Cursor } from './cursor.ts';
 import { stoppedText } from './moving-text.ts';
 
 /** Where an expansion stopped. */
@@ -78,10 +78,11 @@ export async function claimUnexpandedAcrossTenants(pool: pg.Pool): Promise<Claim
 /** Adds a page of a claimed occurrence. Without a cursor it was the last one: the number is then final. */
 export async function storeUnexpandedPage(
   pool: pg.Pool,
-  { organization_id, id, claims }: ClaimedCount,
+  organizationId: number,
+  { id, claims }: Pick<ClaimedCount, 'id' | 'claims'>,
   page: { count: number; cursor: Cursor | null },
 ): Promise<void> {
-  const key = [organization_id, id, claims, page.count];
+  const key = [organizationId, id, claims, page.count];
   if (page.cursor) {
     await pool.query(
       `update unexpanded_counts set counted = counted + $4, cursor = $5, claims = 0, claimed_at = null

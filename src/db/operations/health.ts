@@ -76,7 +76,7 @@ export async function listOldestDueAcrossTenants(db: Db): Promise<OldestDue[]> {
  * Returns whether PostgreSQL cannot write a file for want of room. It sorts more than fits into its memory, which writes a
  * temporary file of about 300 kB, and leaves nothing behind.
  */
-export async function isDiskFull(db: Db): Promise<boolean> {
+export async function isDiskFullAcrossTenants(db: Db): Promise<boolean> {
   try {
     await db.transaction().execute(async trx => {
       await sql`set local work_mem = '64kB'`.execute(trx);

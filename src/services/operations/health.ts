@@ -3,7 +3,7 @@
 import { migrationState } from '../../db/connection/migrate.ts';
 import { isUnavailable } from '../../db/connection/pool.ts';
 import { explainCause } from '../../db/connection/replicas.ts';
-import { describeServerAcrossTenants, isDiskFull } from '../../db/operations/health.ts';
+import { describeServerAcrossTenants, isDiskFullAcrossTenants } from '../../db/operations/health.ts';
 import { findInstancePause } from '../../db/operations/instance.ts';
 import { countOf } from '../../lib/count-of.ts';
 import type { Deps } from '../deps.ts';
@@ -56,7 +56,7 @@ function checkStorage({ db }: Deps, now: number): Promise<Check> {
   const last = storageChecks.get(db);
   if (last && Math.abs(now - last.at) < storageEveryMs) return last.result;
   const result = check('storage', async () => {
-    if (await isDiskFull(db)) throw new Error('the disk of the database is full: free some space');
+    if (await isDiskFullAcrossTenants(db)) throw new Error('the disk of the database is full: free some space');
     return 'has room';
   });
   storageChecks.set(db, { at: now, result });
