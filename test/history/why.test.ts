@@ -116,7 +116,7 @@ test('the explanation of a waiting occurrence is not final', async () => {
   expect(reasonsOf(explanation)).toEqual({ n1: 'none occurrence.waiting' });
   await tenant.post(`/api/o/${tenant.slug}/occurrence/${later}/cancel/`);
   expect((await why(tenant, later, 'a@x.test')).answers).toEqual([
-    expect.objectContaining({ notification: null, reason: 'cancelled' }),
+    expect.objectContaining({ notification: 'n1', reason: 'cancelled' }),
   ]);
 });
 
