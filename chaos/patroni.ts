@@ -39,7 +39,9 @@ export async function openPatroni(folder: string): Promise<PatroniCluster> {
   await chmod(folder, 0o755);
   const started: ChildProcess[] = [];
   const start = (command: string, args: string[], env: Record<string, string>) => {
-    const [program, ...before] = user ? ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', command] : [command];
+    const [program, ...before] = user
+      ? ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', command]
+      : [command];
     const child = spawn(program!, [...before, ...args], {
       env: { PATH: process.env.PATH, ...env },
       stdio: process.env.CHAOS_VERBOSE ? 'inherit' : 'ignore',
@@ -58,11 +60,38 @@ export async function openPatroni(folder: string): Promise<PatroniCluster> {
   const peer = await pickPort(undefined);
   const own = `http://127.0.0.1:${peer}`;
   const client = `http://127.0.0.1:${etcd}`;
-  const etcdArgs = ['--data-dir', await folderFor('etcd'), '--listen-client-urls', client, '--advertise-client-urls', client];
-  start('etcd', [...etcdArgs, '--listen-peer-urls', own, '--initial-advertise-peer-urls', own, '--initial-cluster', `default=${own}`], {
-    ETCD_UNSUPPORTED_ARCH: process.arch,
-  });
-  await waitFor('etcd', () => fetch(`${client}/health`).then(({ ok }) => ok, () => false), 30_000);
+  const etcdArgs = [
+    '--data-dir',
+    await folderFor('etcd'),
+    '--listen-client-urls',
+    client,
+    '--advertise-client-urls',
+    client,
+  ];
+  start(
+    'etcd',
+    [
+      ...etcdArgs,
+      '--listen-peer-urls',
+      own,
+      '--initial-advertise-peer-urls',
+      own,
+      '--initial-cluster',
+      `default=${own}`,
+    ],
+    {
+      ETCD_UNSUPPORTED_ARCH: process.arch,
+    },
+  );
+  await waitFor(
+    'etcd',
+    () =>
+      fetch(`${client}/health`).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
+    30_000,
+  );
 
   const members: Member[] = [];
   for (const name of ['a', 'b']) {

@@ -41,6 +41,7 @@ export const patroniSwitchover = patroni('Patroni hands the primary over to its 
   cluster.switchOver(),
 );
 
-export const patroniLeaderKilled = patroni('the machine of the leader is lost, and Patroni promotes the standby', cluster =>
-  cluster.killLeader(),
+export const patroniLeaderKilled = patroni(
+  'the machine of the leader is lost, and Patroni promotes the standby',
+  cluster => cluster.killLeader(),
 );

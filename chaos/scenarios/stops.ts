@@ -123,7 +123,8 @@ const fanOutStopped = (title: string, reason: string, stop: Stop): Scenario => (
       if (recorded !== reason) broken.push(`the reason on record is ${recorded}`);
       if (!unexpanded) broken.push('the fan-out had no further page');
       const received = await stage.received();
-      if (sent !== received.length) broken.push(`${received.length} messages arrived, and ${sent} are recorded as sent`);
+      if (sent !== received.length)
+        broken.push(`${received.length} messages arrived, and ${sent} are recorded as sent`);
       console.log(`  ${sent} sent, ${deliveries - sent} on record, ${unexpanded} not reached`);
       const recipients = [...new Set(received.map(({ recipient }) => recipient))];
       const facts = { scenario, accepted: [occurrence], recipients, received, faultAt, mayRepeat: new Map(), broken };

@@ -16,8 +16,8 @@
 import type pg from 'pg';
 import { plainArray } from '../connection/arrays.ts';
 import { addSuppressedAcrossTenants } from './counts.ts';
-import type { NewDelivery } from './deliveries.ts';
 import type { Cursor } from './cursor.ts';
+import type { NewDelivery } from './deliveries.ts';
 import {
   type ClaimedOccurrence,
   type ExpansionPage,
