@@ -20,7 +20,7 @@ export const unknownCount = -1;
 
 /** Records that an expansion stopped, in the transaction that stops it. */
 export async function recordUnexpanded(
-  client: Pick<pg.PoolClient, 'query'>,
+  client: pg.PoolClient,
   organizationId: number,
   id: string,
   { rest, count }: Unexpanded,
