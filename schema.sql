@@ -284,6 +284,7 @@ CREATE TABLE occurrences (
   resolved_by text,
   traceparent text,
   outcome text,
+  unexpanded integer,
   cancelled_by text,
   CONSTRAINT occurrences_pkey PRIMARY KEY (organization_id, id)
 ) PARTITION BY RANGE (id);
@@ -1078,6 +1079,17 @@ CREATE TABLE organization_changes (
   table_name text NOT NULL,
   key jsonb NOT NULL,
   CONSTRAINT organization_changes_pkey PRIMARY KEY (organization_id, id)
+);
+
+CREATE TABLE unexpanded_counts (
+  organization_id bigint NOT NULL,
+  occurrence_id uuid NOT NULL,
+  cursor jsonb,
+  counted integer NOT NULL DEFAULT 0,
+  claims smallint NOT NULL DEFAULT 0,
+  claimed_at timestamptz,
+  CONSTRAINT unexpanded_counts_pkey PRIMARY KEY (organization_id, occurrence_id),
+  CONSTRAINT unexpanded_counts_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
 
 CREATE VIEW wordings AS

@@ -24,6 +24,7 @@ import { fanOutList, fanOutNamed, fanOutOrganizations, fanOutScheduled } from '.
 import { rcptRefused, tlsErrors } from './scenarios/mail-server.ts';
 import { organizationMoved } from './scenarios/organization-moved.ts';
 import { outbox } from './scenarios/outbox.ts';
+import { patroniLeaderKilled, patroniSwitchover } from './scenarios/patroni.ts';
 import { powerCut } from './scenarios/power-cut.ts';
 import { primaryKilled, primaryReadOnly, primarySilent, standbyBehind } from './scenarios/primary-lost.ts';
 import { failover, provider5xx, providerLimits } from './scenarios/provider-refuses.ts';
@@ -31,8 +32,16 @@ import { providerDrops, providerHangs } from './scenarios/provider-silent.ts';
 import { rollingUpgrade } from './scenarios/rolling-upgrade.ts';
 import { slowReceiver } from './scenarios/slow-receiver.ts';
 import { slowStop } from './scenarios/slow-stop.ts';
-import { fewDescriptors, smallMemory } from './scenarios/small-machine.ts';
-import { cancelMeansStop, deletedMeansStop, optOutMeansStop, pauseMeansStop } from './scenarios/stops.ts';
+import { descriptorsTaken, fewDescriptors, smallMemory } from './scenarios/small-machine.ts';
+import {
+  cancelMeansStop,
+  deletedMeansStop,
+  fanOutCancelled,
+  fanOutEventDeleted,
+  fanOutEventInactive,
+  optOutMeansStop,
+  pauseMeansStop,
+} from './scenarios/stops.ts';
 import { stepsKilled, webhooksKilled } from './scenarios/work-killed.ts';
 import { serviceKilled, workerKilled } from './scenarios/worker-killed.ts';
 import { wrongKey } from './scenarios/wrong-key.ts';
@@ -51,6 +60,8 @@ const scenarios: Record<string, Scenario> = {
   'primary-silent': primarySilent,
   'primary-read-only': primaryReadOnly,
   'standby-behind': standbyBehind,
+  'patroni-switchover': patroniSwitchover,
+  'patroni-leader-killed': patroniLeaderKilled,
   'slow-stop': slowStop,
   'wrong-key': wrongKey,
   'busy-machine': busyMachine,
@@ -59,6 +70,9 @@ const scenarios: Record<string, Scenario> = {
   'pause-means-stop': pauseMeansStop,
   'deleted-means-stop': deletedMeansStop,
   'opt-out-means-stop': optOutMeansStop,
+  'fan-out-cancelled': fanOutCancelled,
+  'fan-out-event-deleted': fanOutEventDeleted,
+  'fan-out-event-inactive': fanOutEventInactive,
   'provider-drops': providerDrops,
   'provider-hangs': providerHangs,
   'provider-limits': providerLimits,
@@ -76,6 +90,7 @@ const scenarios: Record<string, Scenario> = {
   'disk-full': diskFull,
   'small-memory': smallMemory,
   'few-descriptors': fewDescriptors,
+  'descriptors-taken': descriptorsTaken,
   'digest-killed': digestKilled,
   'inbox-stream': inboxStream,
   outbox,

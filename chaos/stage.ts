@@ -271,6 +271,7 @@ export class Stage {
   /** Waits until no work is left, and compares what was accepted with what arrived. */
   async settle({ leftBehind, broken: found = [], waitMs, ...facts }: Settled): Promise<Ledger> {
     const broken = [...found, ...(await this.finish(waitMs))];
+    broken.push(...(await this.#findUnaccounted(facts)));
     const received = facts.received ?? (await this.received());
     const mayRepeat = mayArriveAgain(received, leftBehind);
     await this.#addTimeouts(mayRepeat, received);
@@ -295,6 +296,31 @@ export class Stage {
       const key = keys.get(id);
       if (key) mayRepeat.set(key, Math.max(mayRepeat.get(key) ?? 0, count));
     }
+  }
+
+  /** Finds occurrences whose counts do not add up to their audience: each recipient is on record, or counted as not reached. */
+  async #findUnaccounted({ accepted, expectedToo = [], recipients = this.recipients }: Omit<Settled, 'leftBehind'>) {
+    const more = Map.groupBy(expectedToo, key => key.split('/')[0]!);
+    const audiences = new Map([...accepted, ...more.keys()].map(id => [id, more.get(id)?.length ?? 0]));
+    for (const id of accepted) audiences.set(id, audiences.get(id)! + recipients.length);
+    return this.findUnaccounted(audiences);
+  }
+
+  /** Does the same for audiences by occurrence. */
+  async findUnaccounted(audiences: ReadonlyMap<string, number>): Promise<string[]> {
+    const rows = await runSql<{ id: string; audience: number; recorded: number; unexpanded: number }>(
+      this.url,
+      `select g.id, g.audience, coalesce(o.deliveries, 0) as recorded, coalesce(o.unexpanded, 0) as unexpanded
+       from unnest($1::uuid[], $2::integer[]) as g (id, audience) left join occurrences o on o.id = g.id
+       where coalesce(o.deliveries, 0) + coalesce(o.unexpanded, 0) < g.audience`,
+      [[...audiences.keys()], [...audiences.values()]],
+    );
+    const [first] = rows;
+    if (!first) return [];
+    const { id, audience, recorded, unexpanded } = first;
+    return [
+      `${rows.length} occurrences do not account for their audience, such as ${id}: ${recorded} on record, ${unexpanded} not reached, of ${audience}`,
+    ];
   }
 
   /** Returns the failed attempts on record for messages that arrived more than once, to investigate a failure. */

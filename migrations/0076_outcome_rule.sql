@@ -1,6 +1,3 @@
--- Who cancelled an occurrence; null if no one did, or a previous version of Belfry did not record it.
-alter table occurrences add column cancelled_by text;
-
 -- The outcome names what deserves attention most: see the table in docs/architecture.md. It is `partly_failed` only if something
 -- failed, and `sent` only if nothing was stopped by a cancellation or expired.
 create or replace function occurrence_outcome(o occurrences) returns text language plpgsql immutable as $$

@@ -1,5 +1,7 @@
 /** The service has little memory, or may open few files. PostgreSQL and the sink are not limited. */
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { waitFor } from '../../test/support/eventually.ts';
 import { keyOf, type Ledger } from '../ledger.ts';
 import { limitMemory } from '../memory-limit.ts';
 import type { Scenario } from '../scenario.ts';
@@ -8,6 +10,7 @@ import { startStream, triggerOnce } from '../stream.ts';
 
 const maxMb = 256;
 const maxFiles = 256;
+const withFiles = ['sh', '-c', `ulimit -n ${maxFiles} && exec "$@"`, 'sh'];
 
 export const smallMemory: Scenario = {
   title: `a service with ${maxMb} MB of memory has a stream and a fan-out to 10,000`,
@@ -25,7 +28,34 @@ export const smallMemory: Scenario = {
 
 export const fewDescriptors: Scenario = {
   title: `a service that may open ${maxFiles} files has a stream and a fan-out to 10,000`,
-  run: (scenario, scale) => runLimited(scenario, scale, ['sh', '-c', `ulimit -n ${maxFiles} && exec "$@"`, 'sh']),
+  run: (scenario, scale) => runLimited(scenario, scale, withFiles),
+};
+
+export const descriptorsTaken: Scenario = {
+  title: `clients open more connections than the ${maxFiles} files of a service before its first message is sent`,
+  async run(scenario, scale) {
+    const stage = await Stage.open({ recipients: 500 * scale, roles: ['all'], prefix: withFiles });
+    const clients: Socket[] = [];
+    try {
+      const occurrence = await triggerOnce(stage, 0, { delay: '4s' });
+      const { hostname, port } = new URL(stage.alive('all')[0]!.address);
+      for (let i = 0; i < 2 * maxFiles; i++) {
+        // Those beyond the limit are closed by the service.
+        clients.push(connect(Number(port), hostname).on('error', () => {}));
+      }
+      const faultAt = Date.now();
+      const broken: string[] = [];
+      await waitFor('the messages', async () => (await stage.count()) === stage.recipients.length, 60_000).catch(() =>
+        broken.push('not all messages were sent while the connections were open'),
+      );
+      for (const client of clients) client.destroy();
+      const accepted = occurrence ? [occurrence] : [];
+      return await stage.settle({ scenario, accepted, faultAt, faultOverAt: faultAt, broken, waitMs: 120_000 });
+    } finally {
+      for (const client of clients) client.destroy();
+      await stage.close();
+    }
+  },
 };
 
 async function runLimited(scenario: string, scale: number, prefix: string[]): Promise<Ledger> {

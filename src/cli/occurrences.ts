@@ -20,6 +20,7 @@ interface OccurrenceRow {
   summary?: string;
   created_at: string;
   counts: Record<string, number>;
+  unexpanded?: number | null;
 }
 
 export const occurrences: Command = {
@@ -101,9 +102,19 @@ function format(timestamp: string): string {
   return timestamp.slice(0, 19).replace('T', ' ');
 }
 
-function describe({ created_at, identifier, event, outcome, state, summary, counts }: OccurrenceRow): string[] {
+function describe({
+  created_at,
+  identifier,
+  event,
+  outcome,
+  state,
+  summary,
+  counts,
+  unexpanded = 0,
+}: OccurrenceRow): string[] {
   const shown = Object.entries(counts).filter(([, count]) => count > 0);
-  const deliveries = shown.map(([status, count]) => `${count} ${status}`).join(', ');
+  const missed = unexpanded === 0 ? [] : [`${unexpanded ?? 'unknown number'} not reached`];
+  const deliveries = [...shown.map(([status, count]) => `${count} ${status}`), ...missed].join(', ');
   // A server of a previous version sends no state, and one of a later version may send a new one.
   const name = (state && occurrenceStates[state]?.name) ?? outcome;
   const sentence = summary?.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, format) ?? deliveries;

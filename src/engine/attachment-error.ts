@@ -9,9 +9,9 @@ export class AttachmentError extends Error {
   }
 }
 
-/** The worker holds as many attachments as it may. The message waits, and that costs no attempt. */
+/** The worker cannot load attachments now: it holds as many as it may. The message waits, and that costs no attempt. */
 export class AttachmentsBusyError extends Error {
-  constructor() {
-    super('the worker was busy with other attachments');
+  constructor(message = 'the worker was busy with other attachments') {
+    super(message);
   }
 }

@@ -4,7 +4,7 @@ import { uuidv7 } from '../core/ids.ts';
 import type { Db } from '../db/connection/pool.ts';
 import { findOccurrenceAttachments, linkAttachments, storeAttachment } from '../db/history/attachments.ts';
 import { type Outbound, OutboundError, type OutboundResponse } from '../lib/outbound.ts';
-import { AttachmentError } from './attachment-error.ts';
+import { AttachmentError, AttachmentsBusyError } from './attachment-error.ts';
 
 const timeoutMs = 20_000;
 
@@ -20,6 +20,7 @@ export async function fetchAttachment(db: Db, outbound: Outbound, request: Fetch
   const { organization_id, occurrence_id, url, maxBytes } = request;
   const response = await outbound.request(url, { method: 'GET', timeoutMs, maxFileBytes: maxBytes }).catch(error => {
     if (!(error instanceof OutboundError)) throw error;
+    if (error.kind === 'local') throw new AttachmentsBusyError(error.message);
     throw failed(url, error.message, error.kind !== 'refused');
   });
   const content = readFile(url, response, maxBytes);

@@ -292,12 +292,8 @@ async function sendRendered(
   const endedAt = Date.now();
   const attempt = { began_at: new Date(beganAt), ms: Math.max(0, endedAt - beganAt) };
   const user_version = person.version === delivery.user_version ? null : person.version;
-  return {
-    ...settleOutcome(delivery, channel, outcome, outgoing, endedAt),
-    snapshot_id: snapshotId,
-    user_version,
-    attempt,
-  };
+  const settlement = settleOutcome(delivery, channel, outcome, outgoing, endedAt);
+  return { ...settlement, snapshot_id: snapshotId, user_version, attempt: settlement.tried ? attempt : null };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { priorityOf, type TriggerOptions } from '../core/trigger.ts';
 import { isUniqueViolation } from '../db/connection/pool.ts';
 import { inLedgerTransaction } from '../db/connection/transaction.ts';
+import type { Cursor } from '../db/ledger/cursor.ts';
 import {
   type ClaimedOccurrence,
   claimExpandingAcrossTenants,
@@ -14,6 +15,7 @@ import {
 } from '../db/ledger/expand.ts';
 import { markStored } from '../db/ledger/new-deliveries.ts';
 import { claimProgress, type Queue } from '../db/ledger/round-robin.ts';
+import { unknownCount } from '../db/ledger/unexpanded-counts.ts';
 import type { Span } from '../lib/traces.ts';
 import { decidePage } from '../pipeline/decide.ts';
 import { applyDigests, type DigestPlan, planDigests } from '../pipeline/digest.ts';
@@ -227,9 +229,11 @@ async function decideOne(
   const { organization_id, id, event_id, priority, context, cursor: from } = occurrence;
   const page = { organization_id, id, event_id, priority, cursor: null, deliveries: [], digestPlan: noDigests };
   const plan = await engine.plans.findEvent(organization_id, event_id);
-  if (!plan) return { ...page, reason: 'event.missing' };
+  if (!plan) return { ...page, reason: 'event.missing', ...stopDeletedAt(from) };
   setEventAttributes(span, plan);
-  if (occurrence.expires_at && occurrence.expires_at.getTime() <= Date.now()) return { ...page, reason: 'expired' };
+  if (occurrence.expires_at && occurrence.expires_at.getTime() <= Date.now())
+    return { ...page, reason: 'expired', ...stopAt(from) };
+  if (!plan.active) return { ...page, reason: 'event.inactive', ...stopAt(from) };
   if (plan.paused) return putOff(occurrence, 'infinity', 'event.paused');
   const options = occurrence.options as TriggerOptions;
   if (options.resolve) return { ...page, reason: 'occurrence.not_open' };
@@ -244,7 +248,8 @@ async function decideOne(
     now: Date.now(),
   });
   engine.marker.clear();
-  const { deliveries: planned, cursor, fansOut, limit: overLimit } = planPage(engine, plan, occurrence, from, decided);
+  const planned = planPage(engine, plan, occurrence, from, decided);
+  const { deliveries, cursor, fansOut, limit: overLimit, leftOut } = planned;
   const isAnswered = occurrence.acknowledged_at !== null || occurrence.resolved_at !== null;
   // A dry run starts no steps, nor does an occurrence that is already acknowledged or resolved.
   const stepped = isAnswered || options.dry_run ? [] : decided.stepped;
@@ -257,10 +262,19 @@ async function decideOne(
     steps: firstRuns(stepped, occurrence, options, Date.now()),
     isDryRun: options.dry_run === true,
     awaitsAcknowledgement: stepped.some(one => one.steps!.asksForAcknowledgement),
-    deliveries: planned.map(({ delivery }) => delivery),
-    digestPlan: planDigests(plan, context, planned, digestHandlers),
+    deliveries: deliveries.map(({ delivery }) => delivery),
+    digestPlan: planDigests(plan, context, deliveries, digestHandlers),
+    ...(leftOut > 0 && {
+      unexpanded: { count: leftOut, ...(decided.cursor && { rest: { cursor: decided.cursor } }) },
+    }),
   };
 }
+
+/** Ends an expansion early: the recipients from the cursor on are counted. */
+const stopAt = (cursor: Cursor | null) => ({ unexpanded: { count: 0, rest: { cursor } } });
+/** The same without an event: only the cursor says who its recipients were. */
+const stopDeletedAt = (cursor: Cursor | null) =>
+  cursor?.definition ? stopAt(cursor) : { unexpanded: { count: unknownCount } };
 
 const digestHandlers = {
   isStored: ({ delivery }: { delivery: PlannedDelivery }) => delivery.isStored === true,

@@ -242,7 +242,8 @@ export class MessageUpdater {
     try {
       const openUntil = senders.circuitOpenUntil(channel, index, Date.now());
       if (openUntil > 0) return { until: openUntil };
-      return { action, outcome: await senders.change(channel, index, action, sent) };
+      const outcome = await senders.change(channel, index, action, sent);
+      return !outcome.ok && outcome.local ? { until: Date.now() + busyMs } : { action, outcome };
     } finally {
       release();
     }

@@ -7,8 +7,9 @@ import { allowedDeliveries } from '../core/limits.ts';
 import { priorityOf, type TriggerOptions } from '../core/trigger.ts';
 import type { RecipientRecord } from '../db/audience/recipients.ts';
 import { isUnavailable } from '../db/connection/pool.ts';
+import type { Cursor } from '../db/ledger/cursor.ts';
 import type { NewDelivery } from '../db/ledger/deliveries.ts';
-import type { ClaimedOccurrence, Cursor, ExpansionPage, StoredDelivery } from '../db/ledger/expand.ts';
+import type { ClaimedOccurrence, ExpansionPage, StoredDelivery } from '../db/ledger/expand.ts';
 import type { Shares } from '../db/ledger/round-robin.ts';
 import type { Span } from '../lib/traces.ts';
 import type { DecisionPage, RecipientDecision } from '../pipeline/decide.ts';
@@ -57,7 +58,7 @@ export interface ExpansionResult {
  * Returns the connections for reading recipients: prepared statements on the hot pool, and any connection for creating
  * users.
  */
-export function readConnections({ db, hot, plans }: Engine) {
+export function readConnections({ db, hot, plans }: Pick<Engine, 'db' | 'hot' | 'plans'>) {
   return { db, pool: hot, plans };
 }
 
@@ -157,7 +158,8 @@ export function planPage(
     delivery: planDelivery(decision, occurrence, priorityOf(options, decision.notification.priority, fansOut)),
   }));
   const limit: Reason | undefined = isOver ? 'limit.fan_out' : decided.isOverUserLimit ? 'limit.users' : undefined;
-  return { deliveries, fansOut, limit, cursor: isOver ? null : decided.cursor };
+  const leftOut = included.length - deliveries.length;
+  return { deliveries, fansOut, limit, cursor: isOver ? null : decided.cursor, leftOut };
 }
 
 /** Returns why an occurrence has no deliveries: its trigger excluded everyone, its filters did, or there are no recipients. */

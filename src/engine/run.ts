@@ -43,6 +43,7 @@ import { Meters } from './meters.ts';
 import { Outcomes } from './outcomes.ts';
 import { Senders } from './senders.ts';
 import type { ThreadData, ThreadReport, ThreadRequest } from './supervisor.ts';
+import { UnexpandedCounter } from './unexpanded-counts.ts';
 import { WebhookDispatcher } from './webhooks.ts';
 import { WorkMarker } from './work-marker.ts';
 import { Worker } from './worker.ts';
@@ -183,6 +184,15 @@ const updates = new MessageUpdater({
   log,
   isHeld: () => instance.isPaused,
 });
+const unexpanded = new UnexpandedCounter({
+  db,
+  pool,
+  hot: hot.pool,
+  plans,
+  marker,
+  log,
+  isHeld: () => instance.isPaused,
+});
 const listener = new Listener({
   url: settings.url,
   name: 'belfry worker listener',
@@ -202,6 +212,7 @@ const listener = new Listener({
     stops.markConnected();
     webhooks.configurationChanged();
     updates.wake();
+    unexpanded.wake();
   },
   onLost: error => {
     cache.markDisconnected();
@@ -217,6 +228,7 @@ function handleStop(payload: string): void {
   if (!occurrenceId) return;
   senders.interrupt(occurrenceId);
   updates.wake();
+  unexpanded.wake();
 }
 
 function yieldToApi(): void {
@@ -251,7 +263,7 @@ function tick(): void {
 
 async function stop(): Promise<void> {
   // The heartbeat continues, because deliveries in flight may take long.
-  await Promise.all([worker.stop(), webhooks.stop(), updates.stop()]);
+  await Promise.all([worker.stop(), webhooks.stop(), updates.stop(), unexpanded.stop()]);
   clearTimeout(ticking);
   await reportMissingVariables();
   await listener.close();
@@ -270,9 +282,10 @@ port.on('message', (request: ThreadRequest) => {
   else void meters.read().then(metrics => report({ kind: 'metrics', metrics }));
 });
 
-await listener.start();
+await Promise.all([outbound.load(), listener.start()]);
 await worker.start();
 webhooks.start();
 updates.start();
+unexpanded.start();
 report({ kind: 'started' });
 releaseMemoryWhenSettled();

@@ -6,6 +6,7 @@
 import { canonicalJson } from '../core/json.ts';
 import type { UpdateAction } from '../core/message-updates.ts';
 import type { Delivery } from '../db/ledger/deliveries.ts';
+import type { Outbound } from '../lib/outbound.ts';
 import { PrioritySemaphore } from '../lib/priority-semaphore.ts';
 import type { PlannedChannel, PlannedProvider } from '../pipeline/plans.ts';
 import type { Outcome, Outgoing, Sender, SentMessage, Tools } from '../providers/sending.ts';
@@ -13,6 +14,19 @@ import type { Circuit } from './meters.ts';
 
 const failuresToOpen = 10;
 const openMs = 30_000;
+/**
+ * The maximum time for which a provider's `Retry-After` opens the circuit, which also holds messages that were never tried. A
+ * message itself waits longer if it is asked to.
+ */
+const maxOpenMs = 3_600_000;
+const maxOpenMsOfType: Partial<Record<string, number>> = {
+  sms: 600_000,
+  voice: 600_000,
+  push: 600_000,
+  webpush: 600_000,
+};
+/** No provider means more. */
+const maxRetryAfterSeconds = 86_400;
 const halfOpenWaitMs = 1_000;
 
 interface OpenSender {
@@ -22,6 +36,8 @@ interface OpenSender {
   sender: Sender;
   semaphore: PrioritySemaphore | undefined;
   inFlight: number;
+  /** HTTP requests so far. */
+  requests: number;
   failures: number;
   circuitOpenUntil: number;
 }
@@ -83,14 +99,16 @@ export class Senders {
 
   async #call(channel: PlannedChannel, index: number, call: (sender: Sender) => Promise<Outcome>): Promise<Outcome> {
     const open = this.#sender(channel, index);
+    const { requests } = open;
     open.inFlight++;
     try {
-      const outcome = await call(open.sender);
+      const outcome = limitWait(await call(open.sender));
       this.#recordOutcome(open, outcome, channel);
       return outcome;
     } catch (error) {
-      // A bug in the provider's code must not end the worker.
-      return { ok: false, retry: true, unknown: true, reason: `the provider failed: ${(error as Error).message}` };
+      // A bug in the provider's code must not end the worker. Without a request, nothing can have been sent.
+      const unknown = open.requests > requests;
+      return { ok: false, retry: true, unknown, reason: `the provider failed: ${(error as Error).message}` };
     } finally {
       open.inFlight--;
     }
@@ -117,7 +135,12 @@ export class Senders {
     const existing = this.#open.get(name);
     if (existing?.fingerprint === fingerprint) return existing;
     existing?.sender.close().catch(() => {});
-    const sender = planned.provider.open(planned.settings as never, this.#tools);
+    const { outbound } = this.#tools;
+    const request: Outbound['request'] = (url, options) => {
+      opened.requests++;
+      return outbound.request(url, options);
+    };
+    const sender = planned.provider.open(planned.settings as never, { outbound: { ...outbound, request } });
     const semaphore = sender.maxConcurrent === undefined ? undefined : new PrioritySemaphore(sender.maxConcurrent);
     const names = { type: channel.type, provider: planned.provider.name };
     const opened: OpenSender = {
@@ -126,6 +149,7 @@ export class Senders {
       sender,
       semaphore,
       inFlight: 0,
+      requests: 0,
       failures: 0,
       circuitOpenUntil: 0,
     };
@@ -135,7 +159,7 @@ export class Senders {
 
   /** Counts only failures of the provider, not of a single message. */
   #recordOutcome(open: OpenSender, outcome: Outcome, channel: PlannedChannel): void {
-    if (!outcome.ok && outcome.withdrawn) return;
+    if (!outcome.ok && (outcome.withdrawn || outcome.local)) return;
     if (outcome.ok) this.#outages.messageSent(channel);
     if (outcome.ok || !outcome.retry) {
       open.failures = 0;
@@ -145,10 +169,16 @@ export class Senders {
     open.failures++;
     if (open.failures < failuresToOpen) return;
     if (open.circuitOpenUntil === 0) this.#outages.circuitOpened(channel, open.provider);
-    open.circuitOpenUntil = Date.now() + Math.max(openMs, (outcome.retryAfterSeconds ?? 0) * 1_000);
+    const askedMs = Math.min((outcome.retryAfterSeconds ?? 0) * 1_000, maxOpenMsOfType[open.type] ?? maxOpenMs);
+    open.circuitOpenUntil = Date.now() + Math.max(openMs, askedMs);
     // The test message alone decides whether the circuit opens again.
     open.failures = failuresToOpen - 1;
   }
+}
+
+function limitWait(outcome: Outcome): Outcome {
+  if (outcome.ok || outcome.retryAfterSeconds === undefined) return outcome;
+  return { ...outcome, retryAfterSeconds: Math.min(outcome.retryAfterSeconds, maxRetryAfterSeconds) };
 }
 
 const nothing = () => {};

@@ -7,6 +7,7 @@ import type { RecheckResult } from '../core/decision/recheck.ts';
 import { AppError } from '../core/errors.ts';
 import { isUnavailable } from '../db/connection/pool.ts';
 import type { Delivery, Settlement } from '../db/ledger/deliveries.ts';
+import { isLocalFailure } from '../lib/outbound-error.ts';
 import { ThreadsBusyError } from '../lib/thread-pool.ts';
 import { acceptsAddress, type PlannedChannel } from '../pipeline/plans.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
@@ -32,6 +33,7 @@ export function settleOutcome(
   const name = outcome.ok && outcome.id !== outgoing.id ? outcome.id : undefined;
   if (outcome.ok) return settlementOf(delivery, { ...base, status: 'sent', provider_message_id: name ?? null });
 
+  if (outcome.local) return waitUntried(delivery, localSeconds, { detail: outcome.reason });
   const failed = { ...base, reason: outcome.unknown ? 'unknown' : 'provider.failed', detail: outcome.reason };
   // Each lost response may be another copy: it is sent again once, unless the receiver detects duplicates.
   const isLastCopy = channel.onUnknown === 'hold' || delivery.may_have_arrived;
@@ -68,23 +70,27 @@ export function waitForNextDay(delivery: Delivery, { dueAt, detail }: DayWait): 
 
 /**
  * Settles a delivery that failed before anything was sent. Causes outside the message cost no attempt: an unavailable
- * database, a machine that is too busy to render, and secrets that cannot be decrypted until the operator restores the key.
+ * database, a machine that is too busy or has no file descriptors left, and secrets that cannot be decrypted until the operator restores the key.
  */
 export function settleError(delivery: Delivery, error: unknown): Settlement {
-  const wait = (seconds: number, change: Partial<Settlement>) =>
-    settlementOf(delivery, {
-      ...change,
-      status: 'retrying',
-      tried: false,
-      due_at: new Date(Date.now() + seconds * 1_000),
-    });
+  const wait = (seconds: number, change: Partial<Settlement>) => waitUntried(delivery, seconds, change);
   if (isUnavailable(error)) return wait(1, { detail: 'the database was unavailable' });
+  if (isLocalFailure(error as NodeJS.ErrnoException)) return wait(localSeconds, { detail: (error as Error).message });
   if (error instanceof ThreadsBusyError) return wait(10, { detail: 'the machine was too busy to render the message' });
   if (error instanceof AttachmentsBusyError) return wait(5, { detail: error.message });
   if (error instanceof AppError && error.code === 'secret.unreadable')
     return wait(60, { reason: 'channel.unreadable' });
   const detail = `internal error: ${(error as Error).message}`;
   return retryLater(delivery, { reason: 'provider.failed', detail }, Date.now());
+}
+
+/** How long a delivery waits for file descriptors and the like. */
+const localSeconds = 5;
+
+/** Lets a delivery wait for a cause outside of it, without an attempt. */
+function waitUntried(delivery: Delivery, seconds: number, change: Partial<Settlement>): Settlement {
+  const due_at = new Date(Date.now() + seconds * 1_000);
+  return settlementOf(delivery, { ...change, status: 'retrying', tried: false, due_at });
 }
 
 /** Settles a delivery whose attachments are not available. A temporary failure is retried as that of a provider. */

@@ -169,6 +169,7 @@ async function decideRun(
   if (occurrence.expires_at && occurrence.expires_at.getTime() <= now) return end('expired');
   const plan = await engine.plans.findEvent(step.organization_id, occurrence.event_id);
   if (!plan) return end('event.missing');
+  if (!plan.active) return end('event.inactive');
   setEventAttributes(span, plan);
   const notification = plan.notifications.find(({ id }) => id === step.notification_id);
   if (!notification) return end('notification.missing');

@@ -37,6 +37,8 @@ const checkActiveEveryMs = 60_000;
 const refreshEveryMs = 10_000;
 /** The maximum number of messages in flight from this process. */
 const maxInFlight = 200;
+/** How long a message waits if this machine, for example without a free file descriptor, could not send it. */
+const localSeconds = 5;
 /** The actor of automatic changes. */
 const actor = { ...commandLine, name: 'Belfry' };
 
@@ -195,7 +197,9 @@ export class WebhookDispatcher {
     const { organization_id, webhook_id, id, attempts } = message;
     const now = Date.now();
     const asked = outcome.ok ? undefined : outcome.retryAfterSeconds;
-    const seconds = outcome.ok ? undefined : webhookRetrySeconds(attempts, Math.random(), asked);
+    const isLocal = !outcome.ok && outcome.local === true;
+    const retrySeconds = isLocal ? localSeconds : webhookRetrySeconds(attempts, Math.random(), asked);
+    const seconds = outcome.ok ? undefined : retrySeconds;
     const status = outcome.ok ? 'sent' : seconds === undefined ? 'failed' : 'waiting';
     this.#tools.meters.webhookAttempted(outcome.ok ? 'sent' : status === 'failed' ? 'failed' : 'retried');
     await this.#outcomes.add({
@@ -206,7 +210,7 @@ export class WebhookDispatcher {
       status,
       due_at: seconds === undefined ? null : new Date(now + seconds * 1_000),
       began_at: new Date(beganAt),
-      ms: Math.max(0, now - beganAt),
+      ms: isLocal ? null : Math.max(0, now - beganAt),
       answer: outcome.ok ? (outcome.id ?? 'ok') : outcome.reason,
     });
     if (!outcome.ok && outcome.gone) await this.#disable(message, 'gone');

@@ -9,3 +9,15 @@ export function readOpenFilesLimit(): number {
     return Number.POSITIVE_INFINITY;
   }
 }
+
+/** Connections to the database, threads, files, and some messages to providers. */
+const minReserved = 128;
+const reservedShare = 0.2;
+
+/**
+ * Returns how many connections a server of this process may accept: clients must not use up the file descriptors with which messages
+ * are sent and stored.
+ */
+export function maxAcceptedConnections(openFiles: number): number {
+  return Math.max(16, Math.floor(openFiles - Math.max(minReserved, openFiles * reservedShare)));
+}

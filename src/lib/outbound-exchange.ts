@@ -4,7 +4,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
-import { OutboundError } from './outbound-error.ts';
+import { isLocalFailure, OutboundError } from './outbound-error.ts';
 
 export interface OutboundRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -117,6 +117,7 @@ function toOutboundError(error: Error, sent: boolean, host: string): OutboundErr
   const fail = (kind: OutboundError['kind'], message: string) => new OutboundError(kind, sent, message, error);
   if (code === 'UND_ERR_INVALID_ARG') return fail('refused', `invalid request: ${error.message}`);
   if (/TIMEOUT|ETIMEDOUT/.test(code)) return fail('timeout', `${host} did not answer in time`);
+  if (!sent && isLocalFailure(error)) return fail('local', `no connection could be opened on this machine (${code})`);
   if (!sent) return fail('connect', `no connection to ${host} (${code})`);
   if (code === 'UND_ERR_HEADERS_OVERFLOW') return fail('too_large', `${host} answered with too many headers`);
   return fail('broken', `the connection to ${host} broke before it answered (${code})`);

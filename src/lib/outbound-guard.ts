@@ -4,7 +4,7 @@
  */
 import { promises as dns } from 'node:dns';
 import { BlockList, isIP } from 'node:net';
-import { OutboundError } from './outbound-error.ts';
+import { isLocalFailure, OutboundError } from './outbound-error.ts';
 
 /** The networks of IANA's special-purpose registry that are not globally reachable, and one address of Azure's hosts. */
 const blockedIPv4 = networks([
@@ -79,7 +79,8 @@ async function resolveHost(host: string): Promise<Address[]> {
     return (await dns.lookup(host, { all: true, order: 'verbatim' })) as Address[];
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new OutboundError('connect', false, `${host} cannot be resolved (${code})`, error);
+    const kind = isLocalFailure(error as NodeJS.ErrnoException) ? 'local' : 'connect';
+    throw new OutboundError(kind, false, `${host} cannot be resolved (${code})`, error);
   }
 }
 

@@ -12,6 +12,8 @@ export { OutboundError } from './outbound-error.ts';
 export type { OutboundRequest, OutboundResponse } from './outbound-exchange.ts';
 
 export interface Outbound {
+  /** Loads what requests need, which otherwise happens with the first one. */
+  load(): Promise<void>;
   /**
    * A GET follows up to three redirects, and sends none of its headers to another origin. Other methods follow none: a
    * peer that redirects a message has not accepted it, and its response is returned as it is.
@@ -48,16 +50,17 @@ export function createOutbound({
   ca,
 }: OutboundOptions): Outbound {
   const guard = createGuard(allow);
-  const agents = new Map<string, Promise<Agent>>();
+  const agents = new Map<string, Agent>();
   const inFlight = new Set<Promise<unknown>>();
   let closed = false;
 
-  const agentFor = ({ http2 = false, connection = '' }: OutboundRequest): Promise<Agent> => {
+  const agentFor = async ({ http2 = false, connection = '' }: OutboundRequest): Promise<Agent> => {
+    const undici = await loadUndici();
     const key = `${http2} ${connection}`;
     let agent = agents.get(key);
     if (!agent) {
       if (agents.size >= maxAgents) closeOldest();
-      agent = openAgent(guard, http2, ca);
+      agent = openAgent(undici, guard, http2, ca);
       agents.set(key, agent);
     }
     return agent;
@@ -67,7 +70,7 @@ export function createOutbound({
   const closeOldest = () => {
     const [key, agent] = agents.entries().next().value!;
     agents.delete(key);
-    void agent.then(one => one.close()).catch(() => {});
+    agent.close().catch(() => {});
   };
 
   const follow = async (address: string, request: OutboundRequest): Promise<OutboundResponse> => {
@@ -88,6 +91,8 @@ export function createOutbound({
   };
 
   return {
+    load: async () => void (await loadUndici()),
+
     async request(address, request) {
       if (closed) throw new OutboundError('connect', false, 'the program is stopping');
       const response = follow(address, request);
@@ -106,7 +111,7 @@ export function createOutbound({
       closed = true;
       await Promise.allSettled(inFlight);
       // Only connections without a caller are left: idle ones, and some that opened too late.
-      await Promise.all([...agents.values()].map(async agent => (await agent).destroy()));
+      await Promise.all([...agents.values()].map(agent => agent.destroy()));
     },
   };
 }
@@ -120,9 +125,23 @@ function uploadMs({ body = '' }: OutboundRequest): number {
   return length / minUploadBytesPerMs;
 }
 
-/** Loads undici with the first request: a service that sends nothing uses 8 MB less memory. */
-async function openAgent(guard: Guard, http2: boolean, ca: OutboundOptions['ca']): Promise<Agent> {
-  const undici = await import('undici');
+/**
+ * Loads undici with the first request: a process that sends nothing uses 8 MB less memory. A failure, such as for want of a file
+ * descriptor, is not kept: the next request tries again.
+ */
+async function loadUndici(): Promise<Undici> {
+  try {
+    loaded ??= await import('undici');
+    return loaded;
+  } catch (error) {
+    throw new OutboundError('local', false, `the HTTP client could not be loaded: ${(error as Error).message}`, error);
+  }
+}
+
+type Undici = typeof import('undici');
+let loaded: Undici | undefined;
+
+function openAgent(undici: Undici, guard: Guard, http2: boolean, ca: OutboundOptions['ca']): Agent {
   return new undici.Agent({
     connect: guardedConnector(undici.buildConnector, guard, http2, ca),
     allowH2: http2,

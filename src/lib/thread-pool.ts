@@ -129,12 +129,21 @@ export class ThreadPool {
       () => this.#stop(thread, new ThreadStoppedError('overload', 'a thread did not start')),
       startMs,
     );
+    let isReady = false;
     worker.once('message', () => {
+      isReady = true;
       worker.on('message', answer => this.#settle(thread, answer));
       this.#post(thread, task);
     });
     worker.on('error', error => {
       const isMemory = (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY';
+      // Such as for want of a file descriptor: the task is not the cause.
+      if (!isReady && !isMemory) {
+        return this.#stop(
+          thread,
+          new ThreadStoppedError('overload', `a thread did not start: ${error.message}`, error),
+        );
+      }
       const message = isMemory ? `took more than ${memoryMb} MB of memory` : `the thread failed: ${error.message}`;
       this.#stop(thread, new ThreadStoppedError(isMemory ? 'memory' : 'crash', message, error));
     });

@@ -9,7 +9,7 @@ import {
 import type { JsonObject } from '../core/json.ts';
 import { priorities, priorityOf, type TriggerOptions } from '../core/trigger.ts';
 import type { RecipientRecord } from '../db/audience/recipients.ts';
-import type { Cursor } from '../db/ledger/expand.ts';
+import type { Cursor } from '../db/ledger/cursor.ts';
 import { slices } from '../lib/slices.ts';
 import { type EventPlan, type PlannedNotification, planDeleted } from './event-plan.ts';
 import type { PlannedChannel, Plans } from './plans.ts';
@@ -100,7 +100,12 @@ export async function decidePage(
     notification.throttle?.keyOf(context);
     const channels = selectChannels(notification.channels, usable);
     const circumstances = circumstancesOf(plan, notification, options, now);
-    const { name, recipients: audience, channels: slugs, version } = notification;
+    const { name, recipients: audience, version } = notification;
+    // The rest of the recipients is also on record for channels that were removed since the first page.
+    const before = from?.notification === id ? (from.definition?.channels ?? []) : [];
+    const slugs = before.length === 0 ? notification.channels : [...new Set([...notification.channels, ...before])];
+    const removed =
+      before.length === 0 ? [] : selectChannels(slugs, usable).filter(channel => !channels.includes(channel));
     const definition = { name, recipients: audience, channels: slugs, version };
     const sources = sourcesOf(notification, plan, options);
     const resumed = from?.notification === id ? sources.findIndex(({ key }) => key === from.source) : -1;
@@ -112,7 +117,10 @@ export async function decidePage(
       isOverUserLimit ||= isOverLimit ?? false;
       mark();
       room = next === undefined ? Math.max(0, room - people.length) : 0;
-      await decideAll(decisions, circumstances, notification, channels, people, options, pause, reason);
+      const decideFor = (these: PlannedChannel[], refusal: Reason | undefined) =>
+        decideAll(decisions, circumstances, notification, these, people, options, pause, refusal);
+      await decideFor(channels, reason);
+      if (removed.length > 0) await decideFor(removed, reason ?? 'notification.channel');
       if (next !== undefined) return pageTo({ notification: id, source: source.key, after: next, definition });
       after = 0;
     }

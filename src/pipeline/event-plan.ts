@@ -16,7 +16,7 @@ import { expressionLimits, lazyPredicate } from '../core/expressions/expressions
 import { compileGroupKey } from '../core/expressions/group-key.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { EventRow, NotificationRow } from '../db/configuration/plans.ts';
-import type { Cursor } from '../db/ledger/expand.ts';
+import type { Cursor } from '../db/ledger/cursor.ts';
 
 export interface PlannedNotification extends DecisionNotification {
   id: number;
@@ -136,6 +136,23 @@ export function planDeleted({ notification: id, definition }: Cursor): PlannedNo
   const none = { filter: null, environs: null, extra_context: {}, priority: null, throttle: null, digest: null };
   const noSteps = { steps: null, give_up_after: null, notify_resolved: false };
   return planBase({ id, active: false, ...definition, channels: [...definition.channels], ...none, ...noSteps });
+}
+
+/** Plans an event that was deleted during a fan-out: only the notification in the cursor is still known. */
+export function planDeletedEvent(organizationId: number, projectId: number): EventPlan {
+  const unnamed = { slug: '', name: '' };
+  const limits = { deliveries_per_trigger: null, timezone: null, quiet_hours: null, max_per_day: null };
+  return {
+    id: 0,
+    ...unnamed,
+    active: false,
+    paused: false,
+    application: { id: 0, ...unnamed },
+    project: { id: projectId, ...unnamed },
+    organization: { id: organizationId, ...unnamed, ...limits },
+    topic: { category: generalCategory, event: '' },
+    notifications: [],
+  };
 }
 
 function planBase(row: NotificationRow): PlannedNotification {

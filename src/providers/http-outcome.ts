@@ -104,6 +104,7 @@ function fromError(error: unknown, secrets: HttpSend['secrets'] = []): Failure {
   const { kind, sent, message } = error;
   const reason = toReason(message, secrets);
   if (kind === 'refused') return { ok: false, retry: false, reason };
+  if (kind === 'local') return { ok: false, retry: true, local: true, reason };
   return sent ? { ok: false, retry: true, unknown: true, reason } : { ok: false, retry: true, reason };
 }
 

@@ -67,6 +67,11 @@ export type Outcome =
       retryAfterSeconds?: number;
       /** The message may have been accepted: the answer was lost after it was sent. */
       unknown?: boolean;
+      /**
+       * Nothing was sent, for a cause within this machine, such as too few file descriptors. It costs no attempt and does not count
+       * against the provider.
+       */
+      local?: true;
       /** This address will never work again: it is disabled or removed. */
       gone?: boolean;
       /** The credentials in the settings were rejected. */

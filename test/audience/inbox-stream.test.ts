@@ -250,8 +250,9 @@ test('one organization cannot use all streams of a process', () => {
   expect(streamLimits.perOrganization).toBe(Math.floor(streamLimits.perProcess / 2));
   expect(maxStreamsOfProcess(1_048_576)).toBe(20_000);
   // Below the open files limit, so that streams never use up the sockets of other requests.
-  expect(maxStreamsOfProcess(20_000)).toBe(15_000);
-  expect(maxStreamsOfProcess(1_024)).toBe(768);
+  expect(maxStreamsOfProcess(20_000)).toBe(14_400);
+  expect(maxStreamsOfProcess(1_024)).toBe(737);
+  expect(maxStreamsOfProcess(256)).toBe(115);
 });
 
 test('answers 503 when a process has reached its stream limit, and still serves other requests', async () => {

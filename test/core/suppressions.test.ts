@@ -68,7 +68,8 @@ test('a waiting delivery is suppressed once its address is on the list, but not 
     expires_at: null,
     due_at: new Date(),
   };
-  const plan = { paused: false, topic, notifications: [{ id: 1, active: true }], organization: circumstances.defaults };
+  const notifications = [{ id: 1, active: true, channels: ['email'] }];
+  const plan = { active: true, paused: false, topic, notifications, organization: circumstances.defaults };
   const check = (person: Recipient) => {
     const via = { ...channel('email'), paused: false, bulkPaused: false, providers: [{}] };
     return recheck({ delivery, occurrence, person, channel: via, plan }, 0);

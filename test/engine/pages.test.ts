@@ -1,6 +1,6 @@
 /** A fan-out continues where it stopped, whatever happens to the event's notifications between two pages. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Cursor } from '../../src/db/ledger/expand.ts';
+import type { Cursor } from '../../src/db/ledger/cursor.ts';
 import { decidePage } from '../../src/pipeline/decide.ts';
 import { RecipientReader } from '../../src/pipeline/recipients.ts';
 import { eventually } from '../support/eventually.ts';
@@ -94,6 +94,17 @@ test('deactivating a notification, or deleting the one before, leaves out no rec
   await change(tenant, "update notifications set active = false where organization_id = $1 and name = 'second'");
   const inactive = rest.filter(one => one.startsWith('second')).map(one => `${one} notification.inactive`);
   expect(await allPages(tenant, page.cursor)).toEqual([...inactive, ...decisionsFor('third')]);
+});
+
+test('removing a channel during a fan-out puts the rest of its recipients on record', async () => {
+  const tenant = await world.tenant({ users, notifications: [{ name: 'first', channels: ['hooks'] }] });
+  const { cursor } = await nextPage(tenant, null);
+  await tenant.sql("update notifications set channels = '{sms}' where organization_id = $1", tenant.id);
+  const missing = decisionsFor('first').slice(2);
+  await eventually(async () =>
+    // No channel is left, so that the notification is not sent at all.
+    expect(await allPages(tenant, cursor)).toEqual(missing.map(one => `${one} channel.missing`)),
+  );
 });
 
 test('a notification whose list was replaced starts again with the new list', async () => {

@@ -26,7 +26,10 @@ async function mailTenant(): Promise<{ tenant: Tenant; mails: () => number }> {
   const server = { host: 'localhost', port: peer.port, starttls: 'never', max_connections: 1 };
   const tenant = await world.tenant({
     users,
-    channels: [{ slug: 'mail', name: 'Mail', type: 'email', providers: [{ use: 'smtp', from, ...server }] }],
+    channels: [
+      { slug: 'mail', name: 'Mail', type: 'email', providers: [{ use: 'smtp', from, ...server }] },
+      { slug: 'app', name: 'App', type: 'inbox', providers: [{ use: 'inbox' }] },
+    ],
     notifications: [{ channels: ['mail'] }],
   });
   return { tenant, mails: () => peer.mails.filter(mail => mail.from === from).length };
@@ -79,6 +82,16 @@ describe('while mails wait for a slow server', () => {
       t => () => onlyNotification(t, { method: 'PATCH', body: { active: false } }),
     ],
     ['a deleted notification', 'cancelled: notification.missing', t => () => onlyNotification(t, { method: 'DELETE' })],
+    [
+      'a channel that the notification no longer uses',
+      'suppressed: notification.channel',
+      t => () => onlyNotification(t, { method: 'PATCH', body: { channels: ['app'] } }),
+    ],
+    [
+      'an event that is switched off',
+      'suppressed: event.inactive',
+      t => () => t.ask({ method: 'PATCH', path: t.event, body: { active: false } }),
+    ],
     ['a paused event', 'pending: event.paused', t => () => post(t, `${t.event}pause/`)],
     [
       'a deleted user',

@@ -122,7 +122,7 @@ test('the explanation of a waiting occurrence is not final', async () => {
   expect(explanation.summary).toMatch(/^Will be sent at 20/);
   await tenant.post(`/api/o/${tenant.slug}/occurrence/${later}/cancel/`);
   expect((await why(tenant, later, 'a@x.test')).answers).toEqual([
-    expect.objectContaining({ notification: null, reason: 'cancelled', state: 'none' }),
+    expect.objectContaining({ notification: 'n1', reason: 'cancelled', state: 'none' }),
   ]);
 });
 

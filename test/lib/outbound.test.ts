@@ -1,4 +1,7 @@
+import { execFile } from 'node:child_process';
 import { promises as dns, type LookupAddress } from 'node:dns';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createOutbound, type OutboundOptions } from '../../src/lib/outbound.ts';
@@ -312,5 +315,17 @@ describe('connections', () => {
     const answer = await outbound({ ca: certificate }).request(inside.url, { ...post, http2: true });
     expect(answer).toMatchObject({ status: 200, text: 'two' });
     expect(inside.seen[0]).toMatchObject({ method: 'POST', body: '{}' });
+  });
+});
+
+describe('a process without file descriptors', { skip: process.platform !== 'linux' }, () => {
+  it('sends nothing, says that the peer is not the cause, and sends again when it has some', async () => {
+    const { url } = await peer();
+    const script = fileURLToPath(new URL('../support/without-descriptors.ts', import.meta.url));
+    const command = ['-c', 'ulimit -n 64 && exec "$@"', 'sh', process.execPath, script, url];
+    const { stdout } = await promisify(execFile)('sh', command);
+    const unsent = ['local', false];
+    // Without the HTTP client, with it; then without a socket, without name resolution, and with both.
+    expect(JSON.parse(stdout)).toEqual([unsent, 200, unsent, unsent, 200]);
   });
 });

@@ -157,6 +157,8 @@ const acrossTenants: Record<string, string> = {
   listUnmatchedOwnersAcrossTenants: 'maintenance',
   findFeedbackChannelAcrossTenants: 'a token is presented before its channel is known',
   describeServerAcrossTenants: 'about the database itself',
+  isDiskFullAcrossTenants: 'about the database itself',
+  claimUnexpandedAcrossTenants: 'workers serve all organizations, in turns',
   findOrganizationToMoveAcrossTenants: 'the command line names the organization by slug',
   listMovedOrganizationsAcrossTenants: 'the organizations of one person',
   listMovesAcrossTenants: 'every process has to know which organizations are in another cell',

@@ -11,6 +11,7 @@ import { findQuietEnd, type QuietHours, spreadMs } from './quiet-hours.ts';
 
 export const reasons = {
   'event.missing': 'the event has been deleted',
+  'event.inactive': 'the event has been switched off',
   'event.paused': 'the event or its application is paused',
   'channel.paused': 'the channel is paused',
   'channel.bulk_paused': 'bulk messages of the channel are paused, because too many bounced or were reported as spam',
@@ -18,6 +19,7 @@ export const reasons = {
   'limit.users': 'the organization reached its user limit, so new recipients were not created',
   no_recipients: 'no notification found any recipients',
   'notification.inactive': 'the notification is switched off',
+  'notification.channel': 'the notification no longer uses the channel',
   'notification.environ': 'the notification is for other environments',
   'filter.no_match': "the notification's filter does not match the context",
   'filter.failed': "the notification's filter cannot be evaluated on this context",

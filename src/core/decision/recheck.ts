@@ -26,6 +26,14 @@ interface OccurrenceEnd {
   resolved_at: Date | null;
 }
 
+interface RecheckNotification {
+  id: number;
+  active: boolean;
+  /** Slugs or types. */
+  channels: readonly string[];
+  steps?: { giveUpMs: number; steps: readonly { notification: { channels: readonly string[] } }[] } | undefined;
+}
+
 /** The current state; undefined where something has been deleted. */
 interface RecheckInput {
   delivery: { address: string | null; priority: number; provider_index: number; notification_id: number; step: number };
@@ -36,9 +44,10 @@ interface RecheckInput {
     | undefined;
   plan:
     | {
+        active: boolean;
         paused: boolean;
         topic: Topic;
-        notifications: readonly { id: number; active: boolean; steps?: { giveUpMs: number } | undefined }[];
+        notifications: readonly RecheckNotification[];
         organization: { timezone: string | null; quiet_hours: QuietHours | null };
       }
     | undefined;
@@ -71,6 +80,7 @@ export function recheck(
   if (endReason) return end('cancelled', endReason);
   if (occurrence.expires_at && occurrence.expires_at.getTime() <= now) return end('expired', 'expired');
   if (!plan) return end('cancelled', 'event.missing');
+  if (!plan.active) return end('suppressed', 'event.inactive');
   const notification = plan.notifications.find(({ id }) => id === delivery.notification_id);
   if (!notification) return end('cancelled', 'notification.missing');
   if (isGivenUp(delivery, occurrence, notification, now)) return end('expired', 'gave_up');
@@ -78,6 +88,7 @@ export function recheck(
   if (!person) return end('suppressed', 'user.missing');
   if (person.locked) return end('suppressed', 'user.locked');
   if (!channel) return end('suppressed', 'channel.missing');
+  if (!usesChannel(notification, channel)) return end('suppressed', 'notification.channel');
   const optedOut = refuseByPreference(channel, person, plan.topic);
   if (optedOut) return end('suppressed', optedOut.reason, optedOut.detail);
   if (!channel.enabled) return end('suppressed', 'channel.disabled');
@@ -102,6 +113,12 @@ export function recheck(
   const circumstances = { topic, defaults: organization, isUrgent: delivery.priority === urgent, now };
   const dueAt = findQuietWait(channel, person, circumstances);
   return dueAt && { status: 'quiet', reason: 'quiet_hours', dueAt };
+}
+
+/** Returns whether the notification, or one of its steps, uses the channel. */
+function usesChannel({ channels, steps }: RecheckNotification, { slug, type }: DecisionChannel): boolean {
+  const names = steps ? steps.steps.flatMap(({ notification }) => notification.channels) : channels;
+  return names.includes(slug) || names.includes(type);
 }
 
 /** Returns why a delivery is cancelled: a cancellation ends all deliveries, an acknowledgement or resolution only those of steps. */

@@ -24,6 +24,8 @@ export interface SummaryFacts {
   counts: SummaryCounts;
   /** Why nothing was sent, or why it stopped before all recipients were reached. */
   reason?: string | null;
+  /** Messages that were never prepared, because it stopped before all recipients were reached. Null: not known, or not yet. */
+  unexpanded?: number | null;
   /** Until when it waits. */
   until?: Date | null;
   cancelled_by?: string | null;
@@ -33,7 +35,9 @@ export interface SummaryFacts {
 
 export function summarizeOccurrence(facts: SummaryFacts): string {
   const total = Object.values(facts.counts).reduce((sum, count) => sum + count, 0);
-  return [leadOf(facts), tallyOf(facts, total), stopOf(facts, total)].filter(Boolean).join(' ');
+  return [leadOf(facts), tallyOf(facts, total), stopOf(facts, total), unexpandedOf(facts, total)]
+    .filter(Boolean)
+    .join(' ');
 }
 
 /** Returns what the counts do not say: who ended it, or what it waits for. */
@@ -110,6 +114,16 @@ function stopOf({ state, reason }: SummaryFacts, total: number): string {
     return '';
   if (reason === 'expired') return 'It expired before all recipients were resolved.';
   return `${capitalize(explainReason(reason))}.`;
+}
+
+/** Says how many messages there would have been besides those on record. */
+function unexpandedOf({ unexpanded = 0 }: SummaryFacts, total: number): string {
+  if (unexpanded === 0) return '';
+  if (unexpanded === null) return 'It is not known how many messages it did not prepare.';
+  const more = total > 0 ? ' more' : '';
+  return unexpanded === 1
+    ? `1${more} message was not prepared.`
+    : `${format(unexpanded)}${more} messages were not prepared.`;
 }
 
 const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

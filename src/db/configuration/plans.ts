@@ -14,6 +14,7 @@ export interface EventRow {
   id: number;
   slug: string;
   name: string;
+  active: boolean;
   paused: boolean;
   application: { id: number; slug: string; name: string };
   project: { id: number; slug: string; name: string };
@@ -51,7 +52,7 @@ export interface NotificationRow {
 
 export async function findEventPlan(db: Db, organizationId: number, eventId: number): Promise<EventRow | undefined> {
   const { rows } = await sql<EventRow>`
-    select e.id, e.slug, e.name, e.paused_at is not null or a.paused_at is not null as paused,
+    select e.id, e.slug, e.name, e.active, e.paused_at is not null or a.paused_at is not null as paused,
       jsonb_build_object('id', a.id, 'slug', a.slug, 'name', a.name) as application,
       jsonb_build_object('id', p.id, 'slug', p.slug, 'name', p.name) as project,
       jsonb_build_object('id', o.id, 'slug', o.slug, 'name', o.name,

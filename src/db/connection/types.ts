@@ -549,6 +549,7 @@ export interface Occurrences {
   resolved_by: string | null;
   traceparent: string | null;
   outcome: string | null;
+  unexpanded: number | null;
   cancelled_by: string | null;
 }
 
@@ -757,6 +758,15 @@ export interface TriggerStats {
   count: number;
 }
 
+export interface UnexpandedCounts {
+  organization_id: number;
+  occurrence_id: string;
+  cursor: NullableJson;
+  counted: Generated<number>;
+  claims: Generated<number>;
+  claimed_at: Date | null;
+}
+
 export interface UsedChallenges {
   challenge_hash: Buffer;
   expires_at: Date;
@@ -913,6 +923,7 @@ export interface Tables {
   suppressions: Suppressions;
   throttle_uses: ThrottleUses;
   trigger_stats: TriggerStats;
+  unexpanded_counts: UnexpandedCounts;
   used_challenges: UsedChallenges;
   user_history: UserHistory;
   users: Users;

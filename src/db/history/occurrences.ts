@@ -9,6 +9,7 @@ import type { OccurrenceStatus } from '../../core/statuses.ts';
 import { priorities } from '../../core/trigger.ts';
 import type { Db } from '../connection/pool.ts';
 import { outstandingText, waitingList } from '../ledger/status-text.ts';
+import { unknownCount } from '../ledger/unexpanded-counts.ts';
 
 /** The current state of an occurrence, as needed for sending. */
 export interface OccurrenceFacts {
@@ -77,6 +78,8 @@ export interface Occurrence {
   /** Number of triggers that were deduplicated into it, including the first. */
   triggers: number;
   counts: Counts;
+  /** Deliveries that were never decided, because it stopped early; null if their number is not known. */
+  unexpanded: number | null;
 }
 
 /** Counts of deliveries by status; `pending` counts all that have not ended. */
@@ -89,8 +92,8 @@ export type Counts = Record<'pending' | 'sent' | 'failed' | 'suppressed' | 'canc
 const columnsOf = (id: RawBuilder<unknown>) => sql`
   o.id as identifier, p.slug || '/' || a.slug || '/' || e.slug as event, o.status, o.outcome, o.reason, o.created_at, o.completed_at,
   o.correlation_id, substr(o.traceparent, 4, 32) as trace_id, nullif(o.due_at, 'infinity') as due_at, o.awaits_acknowledgement,
-  o.acknowledged_at, o.acknowledged_by, o.resolved_at, o.resolved_by, o.cancelled_at, o.cancelled_by, o.dedup_key,
-  o.triggers,
+  o.acknowledged_at, o.acknowledged_by, o.resolved_at, o.resolved_by, o.cancelled_at, o.cancelled_by, o.dedup_key, o.triggers,
+  case when o.reason = 'crashed' then null else nullif(coalesce(o.unexpanded, 0), ${sql.raw(String(unknownCount))}) end as unexpanded,
   case when o.status in ('accepted', 'expanding') then o.due_at = 'infinity'
     when o.status = 'sending' then e.paused_at is not null or a.paused_at is not null or exists (
       -- A pause holds the last deliveries of a fan-out.

@@ -15,6 +15,7 @@ import { plainArray } from '../connection/arrays.ts';
 import { inLedgerTransaction } from '../connection/transaction.ts';
 import type { OccurrenceFacts } from '../history/occurrences.ts';
 import { addSuppressedAcrossTenants, type SuppressedCount } from './counts.ts';
+import type { Cursor } from './cursor.ts';
 import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from './deliveries.ts';
 import { queryMonthAcrossTenants } from './months.ts';
 import { stoppedText } from './moving-text.ts';
@@ -29,6 +30,7 @@ import {
 import { beginStepsAcrossTenants, type NewStep } from './new-steps.ts';
 import { type ClaimRequest, claimValues, pickRoundRobin } from './round-robin.ts';
 import { outstandingText } from './status-text.ts';
+import { recordUnexpanded, type Unexpanded } from './unexpanded-counts.ts';
 import { completedColumns, completionEventsText } from './webhook-events.ts';
 
 export interface ClaimedOccurrence extends Omit<OccurrenceFacts, 'cancelled_at' | 'attachments'> {
@@ -39,26 +41,6 @@ export interface ClaimedOccurrence extends Omit<OccurrenceFacts, 'cancelled_at' 
   cursor: Cursor | null;
   /** The number of deliveries so far. */
   deliveries: number;
-}
-
-/**
- * Where an expansion continues. It holds ids instead of positions, because notifications may be added or deleted
- * between pages.
- */
-export interface Cursor {
-  /** The notification's id. */
-  notification: number;
-  /** The source of recipients. */
-  source: string;
-  /** The last position read from the source. */
-  after: number;
-  /** What determines the rest of its recipients, in case the notification is deleted. */
-  definition?: {
-    name: string;
-    recipients: { list?: string; users?: string; trigger?: boolean };
-    channels: readonly string[];
-    version: number;
-  };
 }
 
 const columns =
@@ -91,6 +73,8 @@ export interface ExpansionPage<Planned extends NewDelivery = NewDelivery> {
   steps?: NewStep[];
   /** Whether it asks for an acknowledgement. */
   awaitsAcknowledgement?: boolean;
+  /** Set if the expansion stopped before all recipients were expanded. */
+  unexpanded?: Unexpanded;
   /** A dry run does not count in the statistics. */
   isDryRun?: boolean;
 }
@@ -228,12 +212,15 @@ export async function storeHandedPagesAcrossTenants<Planned extends NewDelivery>
 const isSuppressed = ({ status }: NewDelivery) => status === 'suppressed';
 
 /** Returns whether a page needs more than the statement that stores its deliveries. */
-function hasMore({ steps, deliveries }: ExpansionPage): boolean {
-  return (steps?.length ?? 0) > 0 || deliveries.some(isSuppressed);
+function hasMore({ steps, deliveries, unexpanded }: ExpansionPage): boolean {
+  return unexpanded !== undefined || (steps?.length ?? 0) > 0 || deliveries.some(isSuppressed);
 }
 
 async function storeMore(client: pg.PoolClient, pages: ExpansionPage[]): Promise<void> {
   await beginStepsAcrossTenants(client, pages);
+  for (const { organization_id, id, unexpanded } of pages) {
+    if (unexpanded) await recordUnexpanded(client, organization_id, id, unexpanded);
+  }
   await addSuppressedAcrossTenants(client, suppressedCounts(pages));
 }
 
@@ -321,7 +308,7 @@ const advancePage = {
     with advanced as (
       update occurrences o set deliveries = o.deliveries + $4::integer, suppressed = o.suppressed + $5::integer,
         cursor = $7, owner = null, priority = $6,
-        reason = case when $9::timestamptz is not null or o.deliveries + $4 = 0 or $8 like 'limit.%' then $8
+        reason = case when $9::timestamptz is not null or o.deliveries + $4 = 0 or $10 or $8 like 'limit.%' then $8
           when o.reason like 'limit.%' then o.reason end, due_at = coalesce($9, o.due_at),
         status = case when $7::jsonb is not null or $9::timestamptz is not null then 'expanding'
           when ${outstanding} = 0 then 'completed' else 'sending' end,
@@ -362,10 +349,12 @@ export async function storePageAcrossTenants<Planned extends NewDelivery>(
       page.cursor && JSON.stringify(page.cursor),
       reason,
       retryAt ?? null,
+      page.unexpanded !== undefined,
     ],
   });
   const [after] = advanced.rows;
   if (!after) return undefined;
+  if (page.unexpanded) await recordUnexpanded(client, organization_id, id, page.unexpanded);
   await addSuppressedAcrossTenants(client, suppressedCounts([{ ...page, deliveries }]));
   return { stored: claimedDeliveries(page, paired, stored_at), ended: after.outcome ? [after.outcome] : [] };
 }

@@ -5,11 +5,13 @@
 import type pg from 'pg';
 import { inLedgerTransaction } from '../connection/transaction.ts';
 import { countText, endedText } from './counts.ts';
+import type { Cursor } from './cursor.ts';
 import { cancelText } from './deliveries.ts';
 import { cancelDigestItems } from './digest-items.ts';
 import { queueOccurrenceUpdate } from './message-updates.ts';
 import { outstandingText, waitingList } from './status-text.ts';
 import { resolutionRun } from './steps.ts';
+import { recordUnexpanded, unknownCount } from './unexpanded-counts.ts';
 import {
   answerEventsText,
   completedColumns,
@@ -68,33 +70,49 @@ async function completeIfOver(client: pg.PoolClient, organizationId: number, id:
   return rows.map(({ outcome }) => outcome);
 }
 
+interface CancelOptions {
+  /** The actor. */
+  by: string;
+  /** Providers that can retract what was sent. */
+  updatable: readonly string[];
+  /** Whether recipients that were not expanded are counted. */
+  counts: boolean;
+}
+
 /**
- * Cancels what is not sent yet, and queues the retraction of what was sent by one of the providers in `updatable`. Returns the
- * number of deliveries cancelled; undefined if the occurrence has already ended.
+ * Cancels what is not sent yet, and queues the retraction of what was sent. Returns the number of deliveries cancelled; undefined
+ * if the occurrence has already ended.
  */
 export async function cancelOccurrence(
   pool: pg.Pool,
   organizationId: number,
   id: string,
-  by: string,
-  updatable: readonly string[],
+  { by, updatable, counts }: CancelOptions,
 ): Promise<StopResult | undefined> {
   const stopped = await inLedgerTransaction(pool, async client => {
-    const { rows: changed } = await client.query<{ ended: string | null }>(
-      `with cancelled as (
+    const { rows: changed } = await client.query<{ ended: string | null; cursor: Cursor | null; expanded: boolean }>(
+      `with before as (
+        select o.cursor, o.status = 'sending' as expanded from occurrences o
+        where o.organization_id = $1 and o.id = $2 for update
+      ), cancelled as (
         update occurrences o set cancelled_at = now(), cancelled_by = $3, owner = null, escalating = 0, awaits_acknowledgement = false,
           status = case when o.status = 'accepted' then 'completed' else 'sending' end, cursor = null,
           -- Recipients or steps that were to come are stopped; otherwise the deliveries say what was.
           reason = case when o.status = 'sending' and o.escalating = 0 then o.reason else 'cancelled' end,
-          completed_at = case when o.status = 'accepted' then now() else o.completed_at end
+          completed_at = case when o.status = 'accepted' then now() else o.completed_at end,
+          unexpanded = case when o.status = 'sending' then o.unexpanded else ${unknownCount} end
+        from before
         where o.organization_id = $1 and o.id = $2 and o.status in ('accepted', 'expanding', 'sending')
           and o.cancelled_at is null
-        returning ${completedColumns}, case when o.status = 'completed' then o.outcome end as outcome
+        returning ${completedColumns}, case when o.status = 'completed' then o.outcome end as outcome, before.cursor,
+          before.expanded
       ), ${completionEventsText('cancelled')}
-      select outcome as ended, ${announceStop} from cancelled`,
+      select outcome as ended, cursor, expanded, ${announceStop} from cancelled`,
       [organizationId, id, by],
     );
     if (!changed[0]) return undefined;
+    const { cursor, expanded } = changed[0];
+    if (counts && !expanded) await recordUnexpanded(client, organizationId, id, { count: 0, rest: { cursor } });
     await endSteps(client, organizationId, id, 'cancelled');
     const { rows } = await client.query<StopResult>(stopAll, [organizationId, id, 'cancelled']);
     const { stopped, ended } = rows[0]!;

@@ -16,10 +16,10 @@
 import type pg from 'pg';
 import { plainArray } from '../connection/arrays.ts';
 import { addSuppressedAcrossTenants } from './counts.ts';
+import type { Cursor } from './cursor.ts';
 import type { NewDelivery } from './deliveries.ts';
 import {
   type ClaimedOccurrence,
-  type Cursor,
   type ExpansionPage,
   occurrenceColumns,
   type StoredDelivery,

@@ -4,6 +4,7 @@
  */
 import { endedStatuses } from '../../core/statuses.ts';
 import type { WebhookType } from '../../core/webhooks.ts';
+import { unknownCount } from './unexpanded-counts.ts';
 
 /** Evaluated once per statement, before any row. */
 const anyActive = '(select exists (select from webhooks where active))';
@@ -59,7 +60,7 @@ export function complaintEventsText(complained: string): string {
  * SQL text: columns of an occurrence `o` that `completionEventsText` needs besides `outcome`, which is null if it has
  * not ended.
  */
-export const completedColumns = `o.organization_id, o.id, o.event_id, o.correlation_id, o.reason, o.cancelled_by,
+export const completedColumns = `o.organization_id, o.id, o.event_id, o.correlation_id, o.reason, o.unexpanded, o.cancelled_by,
       o.acknowledged_by, o.resolved_by, case when o.outcome = 'suppressed' then o.options -> 'dry_run' = 'true' end as is_dry_run,
       ${endedStatuses.map(status => `o.${status}`).join(', ')}`;
 
@@ -67,6 +68,7 @@ export const completedColumns = `o.organization_id, o.id, o.event_id, o.correlat
 export function completionEventsText(completed: string): string {
   const counts = endedStatuses.map(status => `'${status}', c.${status}`).join(', ');
   const data = `jsonb_build_object('occurrence', c.id, 'event', ${eventPath('c')}, 'outcome', c.outcome, 'reason', c.reason,
+      'unexpanded', nullif(coalesce(c.unexpanded, 0), ${unknownCount}),
       'dry_run', coalesce(c.is_dry_run, false), 'cancelled_by', c.cancelled_by, 'acknowledged_by', c.acknowledged_by, 'resolved_by', c.resolved_by,
       'correlation_id', c.correlation_id, 'counts', jsonb_build_object(${counts}))`;
   return `queued_completions as (${insertMessagesText(completed, `'occurrence.completed'`, data, 'c.outcome is not null')})`;

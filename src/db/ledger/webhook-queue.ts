@@ -154,7 +154,8 @@ export interface WebhookOutcome {
   /** When to retry. */
   due_at: Date | null;
   began_at: Date;
-  ms: number;
+  /** Null when no attempt was made after all: then it does not count, and is not in the log. */
+  ms: number | null;
   answer: string;
 }
 
@@ -163,8 +164,9 @@ const settle = {
   text: `
     update webhook_messages m set status = g.status, due_at = coalesce(g.due_at, m.due_at), claimed_at = null,
       sent_at = case when g.status = 'sent' then now() end,
-      log = case when jsonb_array_length(m.log) >= ${webhookLimits.keptAttempts} then m.log - 0 else m.log end ||
-        jsonb_build_object('at', g.began_at, 'ms', g.ms, 'ok', g.status = 'sent', 'answer', g.answer)
+      attempts = case when g.ms is null then m.attempts - 1 else m.attempts end,
+      log = case when g.ms is null then m.log else case when jsonb_array_length(m.log) >= ${webhookLimits.keptAttempts} then m.log - 0 else m.log end ||
+        jsonb_build_object('at', g.began_at, 'ms', g.ms, 'ok', g.status = 'sent', 'answer', g.answer) end
     from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::smallint[], $5::text[], $6::timestamptz[],
       $7::timestamptz[], $8::integer[], $9::text[]) as g (
       organization_id, webhook_id, id, attempts, status, due_at, began_at, ms, answer)
@@ -194,7 +196,8 @@ export async function settleWebhookMessagesAcrossTenants(
   const names = ['organization_id', 'webhook_id', 'id', 'attempts', 'status', 'due_at', 'began_at', 'ms', 'answer'];
   const columns = names.map(name => outcomes.map(one => one[name as keyof WebhookOutcome]));
   // In key order, so that two workers cannot deadlock.
-  const byWebhook = [...Map.groupBy(outcomes, one => `${one.organization_id}/${one.webhook_id}`).values()].sort(
+  const attempted = outcomes.filter(({ ms }) => ms !== null);
+  const byWebhook = [...Map.groupBy(attempted, one => `${one.organization_id}/${one.webhook_id}`).values()].sort(
     ([a], [b]) => a!.organization_id - b!.organization_id || a!.webhook_id - b!.webhook_id,
   );
   return inLedgerTransaction(pool, async client => {

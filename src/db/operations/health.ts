@@ -1,7 +1,7 @@
 /** The state of the database server and the backlog of all tenants. */
 import { type RawBuilder, sql } from 'kysely';
 import { priorities } from '../../core/trigger.ts';
-import type { Db } from '../connection/pool.ts';
+import { type Db, sqlState } from '../connection/pool.ts';
 import { type Queue, queues } from '../ledger/round-robin.ts';
 
 export async function describeServerAcrossTenants(db: Db): Promise<{ version: string; now: Date }> {
@@ -70,4 +70,23 @@ export async function listOldestDueAcrossTenants(db: Db): Promise<OldestDue[]> {
       ) due group by priority order by priority`.execute(trx);
     return rows;
   });
+}
+
+/**
+ * Returns whether PostgreSQL cannot write a file for want of room. It sorts more than fits into its memory, which writes a
+ * temporary file of about 300 kB, and leaves nothing behind.
+ */
+export async function isDiskFullAcrossTenants(db: Db): Promise<boolean> {
+  try {
+    await db.transaction().execute(async trx => {
+      await sql`set local work_mem = '64kB'`.execute(trx);
+      await sql`select max(n) from (select n, md5(n::text) as text from generate_series(1, 5000) n order by 2 offset 0) sorted`.execute(
+        trx,
+      );
+    });
+    return false;
+  } catch (error) {
+    if (sqlState(error) === '53100') return true;
+    throw error;
+  }
 }

@@ -61,6 +61,7 @@ const history = [
   'throttle_uses',
   'webhook_messages',
   'message_updates',
+  'unexpanded_counts',
   'delivery_stats',
   'trigger_stats',
   'latency_stats',

@@ -73,6 +73,11 @@ const occurrenceFields = {
     },
     { description: 'Deliveries by status.' },
   ),
+  unexpanded: Type.Union([Type.Integer(), Type.Null()], {
+    description:
+      'Deliveries that were never decided, because it stopped before all recipients were reached; `reason` says why. Together ' +
+      'with `counts` they add up to its audience. Null while they are being counted, and if they cannot be counted.',
+  }),
 };
 
 export const OccurrenceSummary = Type.Object(occurrenceFields, { $id: 'OccurrenceSummary' });

@@ -14,6 +14,7 @@ import Fastify, {
 import { AppError, invalid } from '../../core/errors.ts';
 import { Grant } from '../../core/identity/permissions.ts';
 import type { ReadSource } from '../../db/connection/replicas.ts';
+import { maxAcceptedConnections, readOpenFilesLimit } from '../../lib/open-files.ts';
 import { nextTurn } from '../../lib/slices.ts';
 import type { Deps } from '../../services/deps.ts';
 import { recordRead } from '../../services/operations/audit.ts';
@@ -103,6 +104,8 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     schemaController: { bucket: schemaBucket, compilersFactory: { buildSerializer: buildLazySerializer } },
   });
 
+  const maxConnections = maxAcceptedConnections(readOpenFilesLimit());
+  if (Number.isFinite(maxConnections)) app.server.maxConnections = maxConnections;
   for (const method of methods) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
   app.decorateRequest('admission', null);
   app.decorateRequest('traceId', undefined);

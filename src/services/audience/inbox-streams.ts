@@ -26,7 +26,7 @@ import {
   type InboxChanges,
   listInboxChangesAcrossTenants,
 } from '../../db/audience/inbox-changes.ts';
-import { readOpenFilesLimit } from '../../lib/open-files.ts';
+import { maxAcceptedConnections, readOpenFilesLimit } from '../../lib/open-files.ts';
 
 export type { ChangedMessage } from '../../db/audience/inbox-changes.ts';
 
@@ -52,11 +52,9 @@ interface StreamOptions {
   endsAt: number;
 }
 
-/**
- * Each stream is a socket: a quarter of the open files limit is left for other requests, the database and providers.
- */
+/** Each stream is a connection, of which some are left for other requests. */
 export function maxStreamsOfProcess(openFiles: number): number {
-  return Math.min(20_000, Math.floor(openFiles * 0.75));
+  return Math.min(20_000, Math.floor(maxAcceptedConnections(openFiles) * 0.9));
 }
 
 const perProcess = maxStreamsOfProcess(readOpenFilesLimit());

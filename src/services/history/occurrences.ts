@@ -38,8 +38,11 @@ const withdrawMs = 1_000;
 /** Cancels everything that is not sent yet. */
 export async function cancel(deps: Deps, organizationId: number, identifier: string): Promise<CancelResult> {
   const before = await countCancelled(deps.pool, organizationId, identifier);
-  const by = actorName(deps.actor);
-  const result = await cancelOccurrence(deps.pool, organizationId, identifier, by, listUpdatable(deps.providers));
+  const result = await cancelOccurrence(deps.pool, organizationId, identifier, {
+    by: actorName(deps.actor),
+    updatable: listUpdatable(deps.providers),
+    counts: true,
+  });
   if (!result) {
     throw new AppError(
       'occurrence.ended',

@@ -135,14 +135,10 @@ async function explainMissing(
   person: RecipientRecord,
   explainedNames: Set<string | null>,
 ) {
-  const { occurrence, plan } = explained;
+  const { plan } = explained;
   const missing: { deliveries: DeliveryView[]; answers: Answer[] } = { deliveries: [], answers: [] };
   if (!plan) {
     if (explainedNames.size === 0) missing.answers.push(absentAnswer(explained, null, 'event.missing'));
-    return missing;
-  }
-  if (occurrence.reason === 'expired' || occurrence.reason === 'cancelled') {
-    if (explainedNames.size === 0) missing.answers.push(absentAnswer(explained, null, occurrence.reason));
     return missing;
   }
   for (const notification of plan.notifications.filter(({ name }) => !explainedNames.has(name))) {
@@ -195,9 +191,13 @@ async function explainNotification(
       return { deliveries: [], answer: absent('occurrence.waiting', `due at ${occurrence.due_at!.toISOString()}`) };
     return { deliveries: [], answer: absent('recipient.not_yet') };
   }
-  const reason = occurrence.reason === 'limit.fan_out' ? 'limit.fan_out' : 'recipient.since';
-  return { deliveries: [], answer: absent(reason) };
+  const stopped = stopReasons.find(reason => reason === occurrence.reason);
+  if (!stopped) return { deliveries: [], answer: absent('recipient.since') };
+  return { deliveries: [], answer: absent(stopped, 'the occurrence stopped before it reached this user') };
 }
+
+/** Why an occurrence stops before it has reached all recipients. */
+const stopReasons = ['cancelled', 'expired', 'event.inactive', 'limit.fan_out', 'crashed'] as const;
 
 type Selection = { person: RecipientRecord } | { reason: Reason; about?: string };
 

@@ -3,7 +3,7 @@
 import { migrationState } from '../../db/connection/migrate.ts';
 import { isUnavailable } from '../../db/connection/pool.ts';
 import { explainCause } from '../../db/connection/replicas.ts';
-import { describeServerAcrossTenants } from '../../db/operations/health.ts';
+import { describeServerAcrossTenants, isDiskFullAcrossTenants } from '../../db/operations/health.ts';
 import { findInstancePause } from '../../db/operations/instance.ts';
 import { countOf } from '../../lib/count-of.ts';
 import type { Deps } from '../deps.ts';
@@ -34,6 +34,7 @@ export async function checkHealth(deps: Deps, rounds: WorkerRounds | undefined, 
     return 'answers';
   });
   if (!database.ok) return [database];
+  const storage = await checkStorage(deps, now);
   const sending = await checkSending(deps);
   const queue = await check('queue', async () => {
     if (!tenantCache.isConnected) {
@@ -43,7 +44,23 @@ export async function checkHealth(deps: Deps, rounds: WorkerRounds | undefined, 
     const state = sending.ok ? await checkProcessQueue(db, rounds, now) : 'sending is paused';
     return `${countOf(occurrences.waiting, 'trigger')} waiting to be stored; ${state}`;
   });
-  return [database, await checkMigrations(deps), sending, queue, ...(await checkReplicas(deps))];
+  return [database, storage, await checkMigrations(deps), sending, queue, ...(await checkReplicas(deps))];
+}
+
+/** How often the disk is checked; probes in between get the last result. */
+const storageEveryMs = 5_000;
+const storageChecks = new WeakMap<object, { at: number; result: Promise<Check> }>();
+
+/** Fails while the disk of the database is full: then no trigger can be stored. */
+function checkStorage({ db }: Deps, now: number): Promise<Check> {
+  const last = storageChecks.get(db);
+  if (last && Math.abs(now - last.at) < storageEveryMs) return last.result;
+  const result = check('storage', async () => {
+    if (await isDiskFullAcrossTenants(db)) throw new Error('the disk of the database is full: free some space');
+    return 'has room';
+  });
+  storageChecks.set(db, { at: now, result });
+  return result;
 }
 
 /** Name of the check that fails while a replica is not used. It does not affect readiness: the primary answers instead. */

@@ -67,7 +67,11 @@ async function cancelBefore(deps: Deps, before: string, as: ResumeOptions['as'])
   const byOrganization = new Map<number, { occurrences: number; messages: number }>();
   for await (const batch of listUnfinishedAcrossTenants(deps.pool, before, batchSize)) {
     for (const { organization_id, id } of batch) {
-      const stopped = await cancelOccurrence(deps.pool, organization_id, id, actorName(deps.actor), []);
+      const stopped = await cancelOccurrence(deps.pool, organization_id, id, {
+        by: actorName(deps.actor),
+        updatable: [],
+        counts: false,
+      });
       if (!stopped) continue;
       const sum = byOrganization.get(organization_id) ?? { occurrences: 0, messages: 0 };
       byOrganization.set(organization_id, sum);

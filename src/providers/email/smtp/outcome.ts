@@ -3,7 +3,9 @@
  * permanent, also a refused password (535). Without a reply it depends on whether the whole message was transmitted: the
  * server accepts it with the final dot, so a connection lost before that has delivered nothing.
  */
+
 import { OutboundError } from '../../../lib/outbound.ts';
+import { isLocalFailure } from '../../../lib/outbound-error.ts';
 import { toReason } from '../../http-outcome.ts';
 import type { Outcome } from '../../sending.ts';
 
@@ -33,6 +35,8 @@ export function toFailure(thrown: unknown, isTransmitted: boolean, secrets: read
     reply || `${error.message}${code && !error.message.includes(code) ? ` (${code})` : ''}`,
     secrets,
   );
+  const isLocal = error instanceof OutboundError ? error.kind === 'local' : isLocalFailure({ ...error, code });
+  if (isLocal && !isTransmitted) return { ok: false, retry: true, local: true, reason };
   if (error instanceof OutboundError) return { ok: false, retry: error.kind !== 'refused', reason };
   if (reply && error.responseCode) {
     const retry = error.responseCode < 500;

@@ -1,0 +1,90 @@
+/** What the engine makes of failures before a message was handed over. */
+import { expect, test } from 'vitest';
+import { Senders } from '../../src/engine/senders.ts';
+import { settleOutcome } from '../../src/engine/settlements.ts';
+import { OutboundError } from '../../src/lib/outbound.ts';
+import { sendHttp } from '../../src/providers/http-outcome.ts';
+import { httpSender, type Tools } from '../../src/providers/sending.ts';
+
+type Channel = Parameters<Senders['send']>[0];
+const delivery = { attempts: 8, provider_attempts: 8, provider_index: 0, may_have_arrived: false } as never;
+const outgoing = { id: '1' } as never;
+
+function channelOf(send: (tools: Tools) => ReturnType<typeof httpSender>['send']): Channel {
+  const provider = { name: 'test', dedupes: false, open: (_: unknown, tools: Tools) => httpSender(send(tools)) };
+  return {
+    organizationId: 1,
+    id: 1,
+    type: 'webhook',
+    onUnknown: 'hold',
+    providers: [{ provider, settings: {} }],
+  } as never;
+}
+
+function sendersWith(request: Tools['outbound']['request']): Senders {
+  return new Senders({ outbound: { request } as Tools['outbound'] });
+}
+
+test('a failure within the machine costs no attempt, is never unknown and does not open the circuit', async () => {
+  const senders = sendersWith(async () => {
+    throw new OutboundError('local', false, 'no connection could be opened on this machine (EMFILE)');
+  });
+  const channel = channelOf(
+    ({ outbound }) =>
+      () =>
+        sendHttp(outbound, { url: 'http://x.test/' }),
+  );
+  for (let i = 0; i < 20; i++) {
+    const outcome = await senders.send(channel, 0, outgoing);
+    // Also after the last attempt.
+    expect(settleOutcome(delivery, channel, outcome, outgoing, Date.now())).toMatchObject({
+      status: 'retrying',
+      tried: false,
+      provider_attempts: 7,
+      due_at: expect.any(Date),
+      detail: expect.stringContaining('EMFILE'),
+    });
+  }
+  expect(senders.circuitOpenUntil(channel, 0, Date.now())).toBe(0);
+});
+
+test('a bug in a provider has an unknown outcome only if it had begun a request', async () => {
+  const senders = sendersWith(async () => ({ status: 200, headers: {}, text: '' }));
+  const early = channelOf(() => async () => {
+    throw new TypeError('no key');
+  });
+  expect(await senders.send(early, 0, outgoing)).toMatchObject({ ok: false, retry: true, unknown: false });
+  const late = channelOf(({ outbound }) => async () => {
+    await outbound.request('http://x.test/', { method: 'POST' });
+    throw new TypeError('no id');
+  });
+  expect(await senders.send({ ...late, id: 2 }, 0, outgoing)).toMatchObject({ ok: false, retry: true, unknown: true });
+});
+
+test.each([
+  ['webhook', 3_600],
+  ['sms', 600],
+])('an absurd Retry-After closes a channel of type %s for %i seconds at most', async (type, seconds) => {
+  const senders = sendersWith(async () => ({ status: 429, headers: { 'retry-after': '99999999' }, text: '' }));
+  const channel = {
+    ...channelOf(
+      ({ outbound }) =>
+        () =>
+          sendHttp(outbound, { url: 'http://x.test/' }),
+    ),
+    type,
+  };
+  const before = Date.now();
+  for (let i = 0; i < 10; i++) {
+    // The message itself waits for a day.
+    expect(await senders.send(channel, 0, outgoing)).toMatchObject({ retry: true, retryAfterSeconds: 86_400 });
+  }
+  const openMs = senders.circuitOpenUntil(channel, 0, before) - before;
+  expect(Math.floor(openMs / 10_000)).toBe(seconds / 10);
+});
+
+test('a wait that a provider reads from its response is limited to a day', async () => {
+  const senders = sendersWith(async () => ({ status: 200, headers: {}, text: '' }));
+  const channel = channelOf(() => async () => ({ ok: false, retry: true, retryAfterSeconds: 1e12, reason: '429' }));
+  expect(await senders.send(channel, 0, outgoing)).toMatchObject({ retryAfterSeconds: 86_400 });
+});
