@@ -28,8 +28,20 @@ const terminal: Terminal = {
     const config = loadConfig(process.env);
     return isLocal ? { ...config, url: undefined, key: undefined } : config;
   },
-  print: text => console.log(text),
-  warn: text => console.error(text),
+  print: text => {
+    clearProgress();
+    console.log(text);
+  },
+  warn: text => {
+    clearProgress();
+    console.error(text);
+  },
+  showProgress: text => {
+    if (!process.stderr.isTTY || Date.now() < progressShownAt + progressEveryMs) return;
+    // Cut to one line: only the last line of a longer text would be replaced.
+    process.stderr.write(`${eraseLine}${text.slice(0, process.stderr.columns - 1)}`);
+    progressShownAt = Date.now();
+  },
   // Scripts and cron jobs see only errors on standard error.
   nameTarget: target => {
     if (process.stderr.isTTY && !isTargetNamed) terminal.warn(`belfry: ${target}`);
@@ -75,6 +87,15 @@ const terminal: Terminal = {
 };
 
 const commandConnectMs = 30_000;
+const progressEveryMs = 200;
+const eraseLine = '\r\x1b[2K';
+/** When progress was shown last, or 0 if the line is clear. */
+let progressShownAt = 0;
+
+function clearProgress(): void {
+  if (progressShownAt > 0) process.stderr.write(eraseLine);
+  progressShownAt = 0;
+}
 
 /** Leaves out the user and the password. */
 function describeDatabase({ databaseUrl, dataDir }: Config): string {

@@ -11,6 +11,8 @@ export interface Terminal {
   print(text: string): void;
   /** Prints a line to standard error. */
   warn(text: string): void;
+  /** Shows a line on standard error that the next one replaces, if it is a terminal: scripts do not get it. */
+  showProgress(text: string): void;
   /** Names the server or database that the command uses, once, if standard error is a terminal. */
   nameTarget(target: string): void;
   /** Whether standard output is a terminal. */

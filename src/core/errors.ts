@@ -136,6 +136,7 @@ const catalogue = {
   'backup.failed': ['internal', 'The backup could not be created or read'],
   'restore.not_empty': ['conflict', 'The database is not empty'],
   'restore.in_use': ['conflict', 'The database is in use'],
+  'restore.key_missing': ['conflict', 'The secret key of the backup is missing'],
   'move.refused': ['conflict', 'The organization cannot be moved'],
   'move.aborted': ['conflict', 'The move was aborted'],
   'instance.other': ['conflict', 'The database belongs to another installation'],

@@ -209,6 +209,7 @@ export async function run(
         outcome.err += `${text}\n`;
       },
       nameTarget: () => {},
+      showProgress: () => {},
       interactive,
       withDeps: work => {
         if (!deps) throw new Error('there is no database here');
