@@ -108,6 +108,12 @@ async function openWorld() {
 
 /** What must have happened after a guide was followed. */
 const outcomes: Record<string, (one: Service) => Promise<void>> = {
+  'README.md': one =>
+    eventually(async () => {
+      const found = `select outcome from occurrences o join organizations g on g.id = o.organization_id
+        where g.slug = 'acme' and o.context ->> 'order' = 'A-1'`;
+      expect(await runSql(one.runtime.url, found)).toEqual([{ outcome: 'sent' }]);
+    }, 60_000),
   'docs/guides/first-message.md': one =>
     eventually(async () => {
       const sent = "select distinct context ->> 'order' as name from occurrences where outcome = 'sent' order by 1";
