@@ -47,6 +47,15 @@ export function usageError(message: string): AppError {
   return new AppError('usage.invalid', message);
 }
 
+/** Returns the names of a command's options, with their dashes. */
+export function optionsOf({ usage, details = '' }: Pick<Command, 'usage' | 'details'>): string[] {
+  return [...(`${usage}\n${details}`.match(/(?<![\w-])--[a-z][a-z-]*/g) ?? []), '--local', '--help'];
+}
+
+export function didYouMean(meant: string | undefined): string {
+  return meant ? ` (did you mean ${meant}?)` : '';
+}
+
 /** Reads the time of an option. */
 export function parseTime(option: string, text: string | undefined): Date | undefined {
   if (text === undefined) return undefined;

@@ -170,6 +170,8 @@ interface Details {
   secondFactor?: Record<string, unknown>;
   /** The URL of the cell that an organization has moved to. */
   origin?: string;
+  /** The path that does not exist, to suggest another one; never returned to the caller. */
+  slugs?: { org: string; prj?: string; app?: string; evt?: string };
   /** The methods that the path supports. */
   allow?: string[];
   cause?: unknown;
