@@ -54,15 +54,18 @@ they are listed. See docs/guides/backup.md.`,
       return 0;
     }
     const options = { replace: values.replace ?? false, onProgress };
-    await terminal.withDatabase(url => restoreBackup(url, file, checked, options), { mayCreate: true });
+    const { skipped } = await terminal.withDatabase(url => restoreBackup(url, file, checked, options), {
+      mayCreate: true,
+    });
     // Opening the database migrates it.
     const unreadable = await terminal.withDeps(async deps => {
       await pauseRestored(deps);
       return findUnreadableSecrets(deps);
     });
-    if (values.json) terminal.print(JSON.stringify({ file, rows, tables, unreadable }));
+    if (values.json) terminal.print(JSON.stringify({ file, rows, tables, skipped, unreadable }));
     else {
       terminal.print(`Restored ${file}: ${formatCount(rows)} rows in ${countOf(tables.length, 'table')}.`);
+      if (skipped.length > 0) terminal.print(`Skipped, as they are not tables of Belfry: ${skipped.join(', ')}.`);
       if (unreadable.length === 0) terminal.print('All credentials can be decrypted.');
       terminal.print(`Sending is paused. ${howToResume}`);
     }

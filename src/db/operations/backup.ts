@@ -125,14 +125,14 @@ export function readTable(
 
 /**
  * Recreates the database of a snapshot in one transaction: after a failure everything is as it was. `fill` stores the
- * rows.
+ * rows; of a table that is not Belfry's, it stores none and gets undefined.
  */
 export async function recreateDatabase(
   client: pg.PoolClient,
   db: Db,
   { migrations, months, sequences }: Pick<Snapshot, 'migrations' | 'months' | 'sequences'>,
   { replace }: { replace: boolean },
-  fill: (store: (table: BackupTable, blocks: AsyncIterable<Buffer>) => Promise<number>) => Promise<void>,
+  fill: (store: (table: BackupTable, blocks: AsyncIterable<Buffer>) => Promise<number | undefined>) => Promise<void>,
 ): Promise<void> {
   await db.transaction().execute(async trx => {
     if (replace) await emptyDatabase(trx);
@@ -143,8 +143,11 @@ export async function recreateDatabase(
     // Migrations may have stored rows.
     const tables = await listTables(client);
     await client.query(`truncate ${tables.map(table => name(table.name)).join()}`);
-    await fill(({ name: table, columns }, blocks) =>
-      copyIn(client, `copy ${name(table)} (${columns.map(name).join()}) from stdin`, blocks),
+    const known = new Set(tables.map(table => table.name));
+    await fill(async ({ name: table, columns }, blocks) =>
+      known.has(table)
+        ? copyIn(client, `copy ${name(table)} (${columns.map(name).join()}) from stdin`, blocks)
+        : undefined,
     );
     await client.query(
       `select setval(c.oid, value::bigint) from jsonb_each_text($1::jsonb) join pg_class c on c.relname = key

@@ -128,13 +128,17 @@ function canOpen(cipher: Cipher, sealed: string): boolean {
   }
 }
 
-/** Restores a checked file into an empty database; with `replace`, everything in the database is deleted first. */
+/**
+ * Restores a checked file into an empty database; with `replace`, everything in the database is deleted first. Returns the
+ * tables that it skipped, because they are not Belfry's.
+ */
 export async function restoreBackup(
   url: string,
   file: string,
   { header, tables }: CheckedBackup,
   { replace = false, onProgress = () => {} }: { replace?: boolean; onProgress?: OnProgress } = {},
-): Promise<void> {
+): Promise<{ skipped: string[] }> {
+  const skipped: string[] = [];
   await withCopySession(url, async (client, db) => {
     const isEmpty = (await countRelations(db)) === 0;
     if (!isEmpty) await requireReplaceable(db, replace);
@@ -145,13 +149,16 @@ export async function restoreBackup(
           const { columns } = header.tables.find(table => table.name === name)!;
           const rows = await store({ name, columns }, blocks);
           const expected = tables.find(table => table.name === name)!.rows;
-          if (rows !== expected) throw failed(`${name} has ${rows} rows instead of ${expected}: nothing was changed`);
+          if (rows === undefined) skipped.push(name);
+          else if (rows !== expected)
+            throw failed(`${name} has ${rows} rows instead of ${expected}: nothing was changed`);
         },
       });
       const isSame = restored.tables.every(({ sha256 }, index) => sha256 === tables[index]?.sha256);
       if (!isSame) throw failed(`${file} was changed while it was read: nothing was changed in the database`);
     });
   });
+  return { skipped };
 }
 
 async function requireReplaceable(db: Db, replace: boolean): Promise<void> {
