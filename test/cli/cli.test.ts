@@ -419,7 +419,12 @@ describe('migrate and doctor', () => {
 describe('outcomes', () => {
   test('are listed and explained the same on the database and over the API', async () => {
     const key = await createKey('outcomes');
-    await local('trigger', event, '--context', context);
+    const [headers, body] = [
+      { authorization: `Key ${key}`, 'content-type': 'application/json' },
+      `{"context":${context}}`,
+    ];
+    const path = '/api/o/acme/p/shop/a/web/e/order-paid/trigger/';
+    expect((await fetch(service.address + path, { method: 'POST', headers, body })).status).toBe(201);
     const occurrence = (await local('trigger', event, '--context', context)).stdout.trim();
     const list = ['occurrences', 'acme', '--event', 'order-paid', '--outcome', 'sent', '--json'];
     await eventually(async () => {
