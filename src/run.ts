@@ -2,12 +2,13 @@
 
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { type Command, type Terminal, usageError } from './cli/command.ts';
-import { findCommand } from './cli/commands.ts';
+import { type Command, didYouMean, optionsOf, type Terminal, usageError } from './cli/command.ts';
+import { findCommand, unknownCommand } from './cli/commands.ts';
 import { formatError } from './cli/format.ts';
 import { type Config, loadConfig } from './config.ts';
 import { addressesOf } from './core/database-url.ts';
 import { AppError } from './core/errors.ts';
+import { closestOf } from './lib/closest.ts';
 
 try {
   process.loadEnvFile();
@@ -28,8 +29,20 @@ const terminal: Terminal = {
     const config = loadConfig(process.env);
     return isLocal ? { ...config, url: undefined, key: undefined } : config;
   },
-  print: text => console.log(text),
-  warn: text => console.error(text),
+  print: text => {
+    clearProgress();
+    console.log(text);
+  },
+  warn: text => {
+    clearProgress();
+    console.error(text);
+  },
+  showProgress: text => {
+    if (!process.stderr.isTTY || Date.now() < progressShownAt + progressEveryMs) return;
+    // Cut to one line: only the last line of a longer text would be replaced.
+    process.stderr.write(`${eraseLine}${text.slice(0, process.stderr.columns - 1)}`);
+    progressShownAt = Date.now();
+  },
   // Scripts and cron jobs see only errors on standard error.
   nameTarget: target => {
     if (process.stderr.isTTY && !isTargetNamed) terminal.warn(`belfry: ${target}`);
@@ -50,6 +63,8 @@ const terminal: Terminal = {
     const runtime = await openRuntime(config, pino({ level: 'silent' }));
     try {
       return await work(runtime.deps);
+    } catch (error) {
+      throw await (await import('./services/configuration/similar-slugs.ts')).suggestSlug(runtime.deps, error);
     } finally {
       await runtime.close();
     }
@@ -75,6 +90,15 @@ const terminal: Terminal = {
 };
 
 const commandConnectMs = 30_000;
+const progressEveryMs = 200;
+const eraseLine = '\r\x1b[2K';
+/** When progress was shown last, or 0 if the line is clear. */
+let progressShownAt = 0;
+
+function clearProgress(): void {
+  if (progressShownAt > 0) process.stderr.write(eraseLine);
+  progressShownAt = 0;
+}
 
 /** Leaves out the user and the password. */
 function describeDatabase({ databaseUrl, dataDir }: Config): string {
@@ -99,7 +123,7 @@ export async function run([name = 'help', ...given]: string[]): Promise<number> 
     if (['help', '--help', '-h'].includes(name)) return await help(args);
     if (['--version', '-v'].includes(name)) return await printVersion();
     const command = await findCommand(name);
-    if (!command) throw usageError(`unknown command ${name}: see \`belfry help\``);
+    if (!command) throw unknownCommand(name);
     if (args.includes('--help') || args.includes('-h')) return await help([name]);
     return await runCommand(command, args);
   } catch (error) {
@@ -123,8 +147,11 @@ async function runCommand(command: Command, args: string[]): Promise<number> {
   } catch (error) {
     // node:util reports an unknown option or a missing value.
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code?.startsWith('ERR_PARSE_ARGS'))
-      throw usageError(`${message.split('. ')[0]}: see \`belfry help ${command.name}\``);
+    if (code?.startsWith('ERR_PARSE_ARGS')) {
+      const option = /^Unknown option '(.*?)'/.exec(message)?.[1];
+      const meant = option && closestOf(option, optionsOf(command));
+      throw usageError(`${message.split('. ')[0]}${didYouMean(meant)}: see \`belfry help ${command.name}\``);
+    }
     throw error;
   }
 }

@@ -8,7 +8,7 @@ import {
   resetTwoFactor,
 } from '../services/identity/accounts.ts';
 import { type Command, requireDatabaseHere, type Terminal, usageError } from './command.ts';
-import { formatTable } from './format.ts';
+import { formatTable, formatTime } from './format.ts';
 
 export const account: Command = {
   name: 'account',
@@ -101,7 +101,7 @@ async function list(args: string[], terminal: Terminal): Promise<number> {
           row.email,
           row.name,
           row.admin ? 'yes' : '',
-          row.last_seen_at?.toISOString().slice(0, 16).replace('T', ' ') ?? 'never',
+          row.last_seen_at ? formatTime(row.last_seen_at) : 'never',
           row.two_factor ? 'on' : 'off',
           row.roles.join(' '),
         ]),

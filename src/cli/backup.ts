@@ -1,19 +1,22 @@
 import { parseArgs } from 'node:util';
-import { writeBackup } from '../services/operations/backup.ts';
-import { type Command, requireDatabaseHere, usageError } from './command.ts';
+import { countOf } from '../lib/count-of.ts';
+import { type BackupProgress, writeBackup } from '../services/operations/backup.ts';
+import { type Command, requireDatabaseHere, type Terminal, usageError } from './command.ts';
+import { formatBytes, formatCount } from './format.ts';
 
 export const backup: Command = {
   name: 'backup',
   usage: 'FILE [--json]',
-  summary: 'Write the database to a file with pg_dump.',
-  details: `FILE    the file to write
---json  print the result as JSON
+  summary: 'Write the whole database to a file.',
+  details: `FILE    the file to write; only you can read it
+--json  print the result as JSON, with rows and checksum of each table
 
-The backup is consistent, and Belfry keeps running. It uses the pg_dump on PATH, which must have the server's major version
-or a later one. The backup contains everything except the key that encrypts credentials: keep BELFRY_SECRET_KEY, or
-secret.key from the data folder, in a separate location. For a large database, or to lose less than a day of data, archive
-PostgreSQL's write-ahead log instead. See docs/guides/backup.md.`,
-  examples: ['belfry backup belfry-$(date +%F).dump'],
+The backup shows the database at one moment, and Belfry keeps running. Nothing else has to be installed. The file is read
+back and checked before it gets its name. Restore it with this version of Belfry or a newer one, into any supported version
+of PostgreSQL. It contains everything except the key that encrypts credentials: keep BELFRY_SECRET_KEY, or secret.key from
+the data folder, in a separate location. For a large database, or to lose less than a day of data, archive PostgreSQL's
+write-ahead log instead. See docs/guides/backup.md.`,
+  examples: ['belfry backup belfry-$(date +%F).backup'],
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
       args,
@@ -23,10 +26,14 @@ PostgreSQL's write-ahead log instead. See docs/guides/backup.md.`,
     const [file, ...rest] = positionals;
     if (!file || rest.length > 0) throw usageError('name one file to write: belfry backup FILE');
     requireDatabaseHere(terminal);
-    const { bytes } = await terminal.withDatabase(url => writeBackup(url, file));
-    if (values.json) terminal.print(JSON.stringify({ file, bytes }));
+    const { bytes, rows, tables } = await terminal.withDatabase(url =>
+      writeBackup(url, file, terminal.config, backupProgress(terminal)),
+    );
+    if (values.json) terminal.print(JSON.stringify({ file, bytes, rows, tables }));
     else {
-      terminal.print(`Wrote ${file}, ${bytes} bytes.`);
+      terminal.print(
+        `Wrote ${file}: ${formatCount(rows)} rows in ${countOf(tables.length, 'table')}, ${formatBytes(bytes)}.`,
+      );
       terminal.print(
         'It does not contain the secret key: keep BELFRY_SECRET_KEY, or secret.key from the data folder, in a separate location.',
       );
@@ -34,3 +41,9 @@ PostgreSQL's write-ahead log instead. See docs/guides/backup.md.`,
     return 0;
   },
 };
+
+/** Shows the progress on a terminal, a few times per second. */
+export function backupProgress({ showProgress }: Terminal): (progress: BackupProgress) => void {
+  return ({ step, table, rows, share }) =>
+    showProgress(`${step} ${table}: ${formatCount(rows)} rows, ${Math.floor(share * 100)} %`);
+}

@@ -11,6 +11,8 @@ export interface Terminal {
   print(text: string): void;
   /** Prints a line to standard error. */
   warn(text: string): void;
+  /** Shows a line on standard error that the next one replaces, if it is a terminal: scripts do not get it. */
+  showProgress(text: string): void;
   /** Names the server or database that the command uses, once, if standard error is a terminal. */
   nameTarget(target: string): void;
   /** Whether standard output is a terminal. */
@@ -43,6 +45,15 @@ export interface Command {
 /** Ends the command with exit code 2 and one line that says what is expected. */
 export function usageError(message: string): AppError {
   return new AppError('usage.invalid', message);
+}
+
+/** Returns the names of a command's options, with their dashes. */
+export function optionsOf({ usage, details = '' }: Pick<Command, 'usage' | 'details'>): string[] {
+  return [...(`${usage}\n${details}`.match(/(?<![\w-])--[a-z][a-z-]*/g) ?? []), '--local', '--help'];
+}
+
+export function didYouMean(meant: string | undefined): string {
+  return meant ? ` (did you mean ${meant}?)` : '';
 }
 
 /** Reads the time of an option. */

@@ -1,5 +1,7 @@
 /** All commands, in the order of the help. Each module is loaded on demand, because `serve` needs no other command. */
-import type { Command } from './command.ts';
+import type { AppError } from '../core/errors.ts';
+import { closestOf } from '../lib/closest.ts';
+import { type Command, didYouMean, usageError } from './command.ts';
 
 const commands: Record<string, () => Promise<Command>> = {
   serve: async () => (await import('./serve.ts')).serve,
@@ -36,4 +38,9 @@ export async function findCommand(name: string): Promise<Command | undefined> {
 
 export function loadCommands(): Promise<Command[]> {
   return Promise.all(Object.values(commands).map(load => load()));
+}
+
+export function unknownCommand(name: string): AppError {
+  const meant = closestOf(name, Object.keys(commands));
+  return usageError(`unknown command ${name}${didYouMean(meant)}: see \`belfry help\``);
 }

@@ -1,4 +1,4 @@
-import { type Command, usageError } from './command.ts';
+import { type Command, optionsOf, usageError } from './command.ts';
 
 type Shell = 'bash' | 'zsh' | 'fish';
 
@@ -29,10 +29,9 @@ const scripts: Record<Shell, (commands: Command[]) => string> = {
 };
 
 /** The verbs of a command, such as `create`, and its options. */
-function wordsOf({ usage, details = '' }: Command): string[] {
-  const verbs = usage.split(' | ').flatMap(form => /^[a-z]+/.exec(form)?.[0] ?? []);
-  const options = `${usage}\n${details}`.match(/(?<![\w-])--[a-z][a-z-]*/g) ?? [];
-  return [...new Set([...verbs, ...options, '--local', '--help'])];
+function wordsOf(command: Command): string[] {
+  const verbs = command.usage.split(' | ').flatMap(form => /^[a-z]+/.exec(form)?.[0] ?? []);
+  return [...new Set([...verbs, ...optionsOf(command)])];
 }
 
 function toBash(commands: Command[]): string {

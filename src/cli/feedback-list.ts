@@ -4,8 +4,9 @@ import { type FeedbackType, feedbackTypes } from '../core/feedback/event.ts';
 import * as queries from '../db/history/feedback.ts';
 import { getOrganization } from '../services/configuration/organizations.ts';
 import { type Terminal, usageError } from './command.ts';
-import { formatTable, printable } from './format.ts';
+import { formatTable, formatTime, printable } from './format.ts';
 import { remoteOf } from './remote.ts';
+import { maxLimit, type RowLimit, readRowLimit, rowOptions } from './rows.ts';
 
 interface Entry {
   type: string;
@@ -21,8 +22,7 @@ interface Entry {
   message_id?: string | null;
 }
 
-const defaultLimit = 100;
-const maxLimit = 1_000;
+const rowLimits = { default: 100, max: maxLimit };
 
 export async function listFeedback(args: string[], terminal: Terminal): Promise<number> {
   const { values } = parseArgs({
@@ -31,19 +31,19 @@ export async function listFeedback(args: string[], terminal: Terminal): Promise<
       org: { type: 'string' },
       type: { type: 'string' },
       unmatched: { type: 'boolean' },
-      limit: { type: 'string' },
+      ...rowOptions,
       json: { type: 'boolean' },
     },
   });
-  const limit = values.limit === undefined ? defaultLimit : Number(values.limit);
-  if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit)
-    throw usageError(`--limit must be a whole number from 1 to ${maxLimit}`);
+  const limit = readRowLimit(values, rowLimits);
   const { org, type, unmatched = false } = values;
   if (!org) throw usageError('--org is missing: see `belfry help feedback`');
   if (type !== undefined && !feedbackTypes.includes(type as FeedbackType))
     throw usageError(`--type must be one of ${feedbackTypes.join(', ')}`);
   if (type !== undefined && unmatched) throw usageError('--type and --unmatched cannot be combined');
-  const entries = await find(terminal, org, type as FeedbackType | undefined, unmatched, limit);
+  const { shown: entries, more } = limit.take(
+    await find(terminal, org, type as FeedbackType | undefined, unmatched, limit),
+  );
   if (values.json) terminal.print(JSON.stringify(entries, null, 2));
   else if (entries.length === 0) terminal.print('No events.');
   else
@@ -51,7 +51,7 @@ export async function listFeedback(args: string[], terminal: Terminal): Promise<
       formatTable([
         ['AT', 'EVENT', 'SOURCE', 'ADDRESS', unmatched ? 'MESSAGE' : 'DELIVERY', 'DETAIL'],
         ...entries.map(one => [
-          one.at,
+          formatTime(one.at),
           [one.type, one.permanent && 'permanently', one.reason && `(${one.reason})`].filter(Boolean).join(' '),
           printable(one.source),
           printable(one.address ?? one.recipient ?? ''),
@@ -60,6 +60,7 @@ export async function listFeedback(args: string[], terminal: Terminal): Promise<
         ]),
       ]),
     );
+  if (more && !values.json) terminal.print(more);
   return 0;
 }
 
@@ -68,17 +69,17 @@ async function find(
   org: string,
   type: FeedbackType | undefined,
   unmatched: boolean,
-  limit: number,
+  limit: RowLimit,
 ): Promise<Entry[]> {
   const remote = remoteOf(terminal);
   if (remote) {
-    const query = new URLSearchParams({ limit: String(limit), ...(type && { type }) });
+    const query = new URLSearchParams({ ...limit.query, ...(type && { type }) });
     const path = `/api/o/${encodeURIComponent(org)}/feedback/${unmatched ? 'unmatched/' : ''}?${query}`;
     return remote.request<Entry[]>('GET', path);
   }
   return terminal.withDeps(async deps => {
     const { id } = await getOrganization(deps, org);
-    const page = { after: '', limit };
+    const page = { after: '', limit: limit.toRead };
     if (unmatched) return show(await queries.listUnmatchedFeedback(deps.db, id, page));
     const rows = await queries.listFeedback(deps.db, id, type ? [type] : feedbackTypes, page);
     return show(

@@ -38,6 +38,7 @@ list    List the newest events that an organization has received.
   --type TYPE    only events of this type
   --unmatched    only events about messages that were not found
   --limit N      at most N events; default: 100
+  --all          all events
   --json         print JSON`,
   examples: [
     'belfry feedback read --provider smtp bounces/',

@@ -55,3 +55,25 @@ export async function printAll(chunks: AsyncIterable<string>, print: (line: stri
     if (lines.length > 0) print(lines.join('\n'));
   }
 }
+
+/** Formats a number with separators, such as 1,234,567. */
+export function formatCount(count: number): string {
+  return count.toLocaleString('en-US');
+}
+
+export function formatBytes(bytes: number): string {
+  const units = ['bytes', 'KB', 'MB', 'GB', 'TB'];
+  const power = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), units.length - 1);
+  const value = bytes / 1000 ** power;
+  return `${power > 0 && value < 10 ? value.toFixed(1) : Math.round(value)} ${units[power]}`;
+}
+
+/** Formats a time to the minute in the zone of the terminal, and names the zone: `2026-11-18 04:10 +01:00`. */
+export function formatTime(time: Date | string): string {
+  const date = new Date(time);
+  const minutes = -date.getTimezoneOffset();
+  const local = new Date(date.getTime() + minutes * 60_000).toISOString().slice(0, 16).replace('T', ' ');
+  const two = (n: number) => String(n).padStart(2, '0');
+  const offset = `${minutes < 0 ? '-' : '+'}${two(Math.floor(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
+  return `${local} ${minutes === 0 ? 'UTC' : offset}`;
+}

@@ -1,6 +1,6 @@
 import { version } from '../version.ts';
-import { type Terminal, usageError } from './command.ts';
-import { findCommand, loadCommands } from './commands.ts';
+import type { Terminal } from './command.ts';
+import { findCommand, loadCommands, unknownCommand } from './commands.ts';
 import { formatTable } from './format.ts';
 
 export async function help([name]: string[], { print }: Terminal): Promise<number> {
@@ -29,7 +29,7 @@ export async function help([name]: string[], { print }: Terminal): Promise<numbe
     return 0;
   }
   const command = await findCommand(name);
-  if (!command) throw usageError(`unknown command ${name}: see \`belfry help\``);
+  if (!command) throw unknownCommand(name);
   const forms = command.usage.split(' | ').map(form => `belfry ${command.name} ${form}`);
   print(`${command.summary}\n\nUsage: ${forms.join('\n       ')}`);
   if (command.details) print(`\n${command.details}`);

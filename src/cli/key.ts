@@ -5,7 +5,7 @@ import { listKeys } from '../db/identity/keys.ts';
 import { getOrganization } from '../services/configuration/organizations.ts';
 import { createKey, revokeKey } from '../services/identity/keys.ts';
 import { type Command, type Terminal, usageError } from './command.ts';
-import { formatTable, formatWords } from './format.ts';
+import { formatTable, formatTime, formatWords } from './format.ts';
 import { remoteOf } from './remote.ts';
 
 export const key: Command = {
@@ -137,7 +137,7 @@ function describe(org: string, row: KeyRow): string[] {
     : expired
       ? 'expired'
       : row.expires_at
-        ? `until ${row.expires_at.slice(0, 10)}`
+        ? `until ${formatTime(row.expires_at)}`
         : 'active';
   const scope = [org, row.project, row.application].filter(Boolean).join('/');
   return [
@@ -145,7 +145,7 @@ function describe(org: string, row: KeyRow): string[] {
     row.name,
     scope,
     state,
-    row.last_used_at?.slice(0, 16).replace('T', ' ') ?? 'never',
+    row.last_used_at ? formatTime(row.last_used_at) : 'never',
     row.permissions.join(' '),
   ];
 }

@@ -5,11 +5,11 @@ import { listOccurrences } from '../db/history/occurrences.ts';
 import { getOrganization } from '../services/configuration/organizations.ts';
 import { addStates } from '../services/history/occurrence-states.ts';
 import { type Command, parseTime, usageError } from './command.ts';
-import { formatTable, formatWords, printable } from './format.ts';
+import { formatTable, formatTime, formatWords, printable } from './format.ts';
 import { remoteOf } from './remote.ts';
+import { readRowLimit, rowOptions } from './rows.ts';
 
-const defaultLimit = 20;
-const maxLimit = 500;
+const rowLimits = { default: 20, max: 500 };
 
 interface OccurrenceRow {
   identifier: string;
@@ -25,14 +25,15 @@ interface OccurrenceRow {
 
 export const occurrences: Command = {
   name: 'occurrences',
-  usage: '--org ORG [--event EVENT] [--outcome OUTCOME] [--since TIME] [--until TIME] [--limit N] [--json]',
+  usage: '--org ORG [--event EVENT] [--outcome OUTCOME] [--since TIME] [--until TIME] [--limit N] [--all] [--json]',
   summary: 'List the occurrences of an organization with their outcomes, newest first.',
   details: `--org ORG          the organization; also accepted as the first argument
 --event EVENT      only occurrences of the event with this slug
 --outcome OUTCOME  only occurrences with this outcome
 --since TIME       from this time on, such as 2026-01-31 or 2026-01-31T08:00:00Z
 --until TIME       before this time
---limit N          at most this many; default: ${defaultLimit}, maximum: ${maxLimit}
+--limit N          at most this many; default: ${rowLimits.default}, maximum: ${rowLimits.max}
+--all              as many as there are
 --json             print JSON
 
 With BELFRY_URL, the key needs the permission occurrence:read.
@@ -49,17 +50,14 @@ ${formatWords(outcomes, 118).replaceAll(/^/gm, '  ')}`,
         outcome: { type: 'string' },
         since: { type: 'string' },
         until: { type: 'string' },
-        limit: { type: 'string', default: String(defaultLimit) },
+        ...rowOptions,
         json: { type: 'boolean' },
       },
       allowPositionals: true,
     });
     const [org, ...others] = values.org === undefined ? positionals : [values.org, ...positionals];
     if (!org || others.length > 0) throw usageError('name one organization: belfry occurrences --org ORG');
-    const limit = Number(values.limit);
-    if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
-      throw usageError(`--limit must be a number from 1 to ${maxLimit}`);
-    }
+    const limit = readRowLimit(values, rowLimits);
     const filter = {
       event: values.event,
       outcome: readOutcome(values.outcome),
@@ -68,17 +66,23 @@ ${formatWords(outcomes, 118).replaceAll(/^/gm, '  ')}`,
     };
     const remote = remoteOf(terminal);
     const found = remote
-      ? await remote.request('GET', `/api/o/${encodeURIComponent(org)}/occurrence/?${toQuery({ ...filter, limit })}`)
+      ? await remote.request(
+          'GET',
+          `/api/o/${encodeURIComponent(org)}/occurrence/?${toQuery({ ...filter, ...limit.query })}`,
+        )
       : await terminal.withDeps(async deps => {
           const { id } = await getOrganization(deps, org);
-          const rows = await listOccurrences(deps.db, id, filter, { before: '', limit });
+          const rows = await listOccurrences(deps.db, id, filter, { before: '', limit: limit.toRead });
           return addStates(deps, id, rows);
         });
     // Times become strings, as in the response of a server.
-    const rows = JSON.parse(JSON.stringify(found)) as OccurrenceRow[];
+    const { shown: rows, more } = limit.take(JSON.parse(JSON.stringify(found)) as OccurrenceRow[]);
     if (values.json) terminal.print(JSON.stringify(rows, null, 2));
     else if (rows.length === 0) terminal.print('No occurrences.');
-    else terminal.print(formatTable([['CREATED', 'OCCURRENCE', 'EVENT', 'STATE', 'SUMMARY'], ...rows.map(describe)]));
+    else {
+      terminal.print(formatTable([['CREATED', 'OCCURRENCE', 'EVENT', 'STATE', 'SUMMARY'], ...rows.map(describe)]));
+      if (more) terminal.print(more);
+    }
     return 0;
   },
 };
@@ -98,10 +102,6 @@ function toQuery(values: Record<string, string | number | Date | undefined>): UR
   return query;
 }
 
-function format(timestamp: string): string {
-  return timestamp.slice(0, 19).replace('T', ' ');
-}
-
 function describe({
   created_at,
   identifier,
@@ -117,6 +117,6 @@ function describe({
   const deliveries = [...shown.map(([status, count]) => `${count} ${status}`), ...missed].join(', ');
   // A server of a previous version sends no state, and one of a later version may send a new one.
   const name = (state && occurrenceStates[state]?.name) ?? outcome;
-  const sentence = summary?.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, format) ?? deliveries;
-  return [format(created_at), identifier, event ?? '(deleted)', name, printable(sentence)];
+  const sentence = summary?.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, time => formatTime(time)) ?? deliveries;
+  return [formatTime(created_at), identifier, event ?? '(deleted)', name, printable(sentence)];
 }

@@ -11,6 +11,7 @@ import { type Command, type Terminal, usageError } from './command.ts';
 import { readText } from './declarative-file.ts';
 import { formatTable, printAll, printable } from './format.ts';
 import { remoteOf } from './remote.ts';
+import { maxLimit, type RowLimit, readRowLimit, rowOptions } from './rows.ts';
 
 export const suppressions: Command = {
   name: 'suppressions',
@@ -24,6 +25,7 @@ list    List the newest entries.
   --reason REASON   only entries with this reason
   --search PREFIX   only targets that start with this text
   --limit N         at most N entries; default: 100
+  --all             all entries
   --json            print JSON
 add     Add an entry. Messages that are waiting are not sent either.
   --org ORG
@@ -69,8 +71,7 @@ interface Entry {
   expires_at: string | null;
 }
 
-const defaultLimit = 100;
-const maxLimit = 1_000;
+const rowLimits = { default: 100, max: maxLimit };
 
 async function list(args: string[], terminal: Terminal): Promise<number> {
   const { values } = parseArgs({
@@ -80,17 +81,15 @@ async function list(args: string[], terminal: Terminal): Promise<number> {
       type: { type: 'string' },
       reason: { type: 'string' },
       search: { type: 'string' },
-      limit: { type: 'string' },
+      ...rowOptions,
       json: { type: 'boolean' },
     },
   });
-  const limit = values.limit === undefined ? defaultLimit : Number(values.limit);
-  if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit)
-    throw usageError(`--limit must be a whole number from 1 to ${maxLimit}`);
+  const limit = readRowLimit(values, rowLimits);
   const org = orgOf(values.org);
   const channel_type = values.type === undefined ? undefined : typeOf(values.type);
   const filter = { channel_type, reason: reasonOf(values.reason), search: values.search };
-  const entries = await find(terminal, org, filter, limit);
+  const { shown: entries, more } = limit.take(await find(terminal, org, filter, limit));
   if (values.json) terminal.print(JSON.stringify(entries, null, 2));
   else if (entries.length === 0) terminal.print('No entries.');
   else
@@ -109,6 +108,7 @@ async function list(args: string[], terminal: Terminal): Promise<number> {
         ]),
       ]),
     );
+  if (more && !values.json) terminal.print(more);
   return 0;
 }
 
@@ -118,15 +118,15 @@ interface Filter {
   search: string | undefined;
 }
 
-async function find(terminal: Terminal, org: string, filter: Filter, limit: number): Promise<Entry[]> {
+async function find(terminal: Terminal, org: string, filter: Filter, limit: RowLimit): Promise<Entry[]> {
   const remote = remoteOf(terminal);
   if (remote) {
-    const query = new URLSearchParams({ limit: String(limit) });
+    const query = new URLSearchParams(limit.query);
     for (const [name, value] of Object.entries(filter)) if (value) query.set(name, value);
     return remote.request<Entry[]>('GET', `${pathOf(org)}?${query}`);
   }
   const rows = await withOrganization(terminal, org, (deps, id) =>
-    listSuppressions(deps.db, id, filter, { after: 0, limit }),
+    listSuppressions(deps.db, id, filter, { after: 0, limit: limit.toRead }),
   );
   // Times become strings, as in the response of a server.
   return JSON.parse(JSON.stringify(rows)) as Entry[];
@@ -173,7 +173,12 @@ async function remove(args: string[], terminal: Terminal): Promise<number> {
   const read = readTarget(channel_type, only(positionals, 'an address or domain'));
   if ('mistake' in read) throw usageError(`TARGET ${read.mistake}`);
   const { value: target } = read;
-  const found = await find(terminal, org, { channel_type, search: target }, maxLimit);
+  const found = await find(
+    terminal,
+    org,
+    { channel_type, search: target },
+    readRowLimit({ limit: String(maxLimit) }, rowLimits),
+  );
   const entry = found.find(one => one.target === target);
   if (!entry) throw usageError(`${printable(target)} is not on the suppression list of ${org}`);
   const remote = remoteOf(terminal);

@@ -137,6 +137,7 @@ const catalogue = {
   'backup.failed': ['internal', 'The backup could not be created or read'],
   'restore.not_empty': ['conflict', 'The database is not empty'],
   'restore.in_use': ['conflict', 'The database is in use'],
+  'restore.key_missing': ['conflict', 'The secret key of the backup is missing'],
   'move.refused': ['conflict', 'The organization cannot be moved'],
   'move.aborted': ['conflict', 'The move was aborted'],
   'instance.other': ['conflict', 'The database belongs to another installation'],
@@ -170,6 +171,8 @@ interface Details {
   secondFactor?: Record<string, unknown>;
   /** The URL of the cell that an organization has moved to. */
   origin?: string;
+  /** The path that does not exist, to suggest another one; never returned to the caller. */
+  slugs?: { org: string; prj?: string; app?: string; evt?: string };
   /** The methods that the path supports. */
   allow?: string[];
   cause?: unknown;

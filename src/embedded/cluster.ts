@@ -221,8 +221,8 @@ function wrongVersion(folder: string, version: string | undefined): AppError {
   const remedy =
     version === undefined
       ? `${folder} exists but is not a PostgreSQL cluster. Move it away`
-      : `${folder} is a cluster of PostgreSQL ${version}, but Belfry includes PostgreSQL ${MAJOR}. Dump it with ` +
-        `version ${version}, move it away and load the dump into the new one`;
+      : `${folder} is a cluster of PostgreSQL ${version}, but Belfry includes PostgreSQL ${MAJOR}. Run ` +
+        '`belfry backup` with the version of Belfry that you used before, move the folder away, and run `belfry restore`';
   return new AppError('embedded.failed', `${remedy}, or set DATABASE_URL to your own PostgreSQL`);
 }
 

@@ -5,7 +5,7 @@
  * no passphrase fits.
  */
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, open, rename, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -44,6 +44,12 @@ export interface KeySource {
 
 export async function openKeyring({ secretKey, previousSecretKeys, dataDir }: KeySource): Promise<Keyring> {
   return secretKey ? createKeyring(secretKey, previousSecretKeys) : openKeyFile(path.join(dataDir, 'secret.key'));
+}
+
+/** Like `openKeyring`, but generates no key: returns undefined if there is none yet. */
+export async function findKeyring(source: KeySource): Promise<Keyring | undefined> {
+  const isMissing = !source.secretKey && !existsSync(path.join(source.dataDir, 'secret.key'));
+  return isMissing ? undefined : openKeyring(source);
 }
 
 /**

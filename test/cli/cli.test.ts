@@ -115,8 +115,9 @@ describe('a usage error', () => {
   test('is reported in one line with exit code 2 before anything is opened', async () => {
     const cases: [string[], RegExp][] = [
       [['frobnicate'], /unknown command frobnicate: see `belfry help`/],
+      [['occurences'], /unknown command occurences \(did you mean occurrences\?\): see `belfry help`/],
       [['simulate', 'acme/shop/web'], /ORG\/PRJ\/APP\/EVT/],
-      [['trigger', event, '--contxt', '{}'], /--contxt.*belfry help trigger/],
+      [['trigger', event, '--contxt', '{}'], /--contxt' \(did you mean --context\?\): see `belfry help trigger`/],
       [['trigger', event, '--context', '{order: 1}'], /--context must be a JSON object/],
       [['simulate', event, '--options', '[]'], /--options must be a JSON object/],
       [['key', 'create', '--org', 'acme', '--name', 'x'], /--permission is missing/],
@@ -326,7 +327,9 @@ describe('an error', () => {
     const key = await createKey('weak', '--project', 'shop');
     const nowhere = await closedUrl();
     const cases: [Promise<Finished>, RegExp][] = [
-      [local('trigger', 'umbrella/shop/web/order-paid'), /no organization umbrella/],
+      [local('trigger', 'umbrella/shop/web/order-paid'), /no organization umbrella$/m],
+      [local('trigger', 'acem/shop/web/order-paid'), /no organization acem \(did you mean acme\?\)$/m],
+      [local('trigger', 'acme/shop/web/order-payed'), /no event order-payed .* \(did you mean order-paid\?\)$/m],
       [local('simulate', 'acme/shop/web/nothing'), /no event nothing in acme\/shop\/web/],
       [local('trigger', 'acme/shop/web/order-lost'), /order-lost is not active/],
       [local('trigger', event, '--options', '{"chanels": []}'), /options\/chanels/],
@@ -416,6 +419,12 @@ describe('migrate and doctor', () => {
 describe('outcomes', () => {
   test('are listed and explained the same on the database and over the API', async () => {
     const key = await createKey('outcomes');
+    const [headers, body] = [
+      { authorization: `Key ${key}`, 'content-type': 'application/json' },
+      `{"context":${context}}`,
+    ];
+    const path = '/api/o/acme/p/shop/a/web/e/order-paid/trigger/';
+    expect((await fetch(service.address + path, { method: 'POST', headers, body })).status).toBe(201);
     const occurrence = (await local('trigger', event, '--context', context)).stdout.trim();
     const list = ['occurrences', 'acme', '--event', 'order-paid', '--outcome', 'sent', '--json'];
     await eventually(async () => {
@@ -436,6 +445,8 @@ describe('outcomes', () => {
       stdout: expect.stringContaining(`${occurrence}  shop/web/order-paid  Sent   The message was sent.\n`),
     });
     expect(far).toEqual(near);
+    expect(near.stdout).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d (UTC|[+-]\d\d:\d\d) /m);
+    expect(near.stdout).toMatch(/^1 shown, there are more: add --all, or --limit N\.$/m);
     expect(explained).toEqual({
       code: 0,
       stderr: '',

@@ -243,7 +243,7 @@ describe('with a server', () => {
   });
   afterAll(() => service.stop());
 
-  const example = 'docs/examples/acme.yaml';
+  const example = 'test/support/acme.yaml';
   const remotely = (args: Parameters<typeof run>[1]) => run(undefined, args, env);
 
   test('the commands do the same', async () => {

@@ -158,3 +158,17 @@ test('an unreadable channel does not hide the other checks', async () => {
     await runSql(runtime.url, 'alter table channels rename column elsewhere to on_unknown');
   }
 });
+
+test('asks for a public address for promotional mail only if it is sent', async () => {
+  const find = async () => (await runDoctorChecks(runtime.deps, Date.now())).find(({ name }) => name === 'unsubscribe');
+  const organization = await exampleOrganization();
+  organization.categories = [{ slug: 'news', name: 'News', kind: 'promotional' }];
+  organization.projects![0]!.applications![0]!.events![0]!.category = 'news';
+  const { providers } = organization.channels![0]!;
+  organization.channels![0]!.providers = [{ use: 'sandbox' }];
+  await apply(organization);
+  expect(await find()).toBeUndefined();
+  organization.channels![0]!.providers = providers!;
+  await apply(organization);
+  expect(await find()).toMatchObject({ ok: false });
+});

@@ -29,7 +29,7 @@ const fieldsOf = (changes: Awaited<ReturnType<typeof apply>>) =>
   changes.flatMap(({ noun, fields }) => fields.map(({ field, from, to }) => [noun, field, from, to]));
 
 test('the example is exported without additional fields', async () => {
-  await run(runtime.deps, ['apply', 'docs/examples/acme.yaml']);
+  await run(runtime.deps, ['apply', 'test/support/acme.yaml']);
   const expected = await readFile(new URL('../support/acme-exported.yaml', import.meta.url), 'utf8');
   expect((await run(runtime.deps, ['export', 'acme'])).out).toBe(expected);
 });

@@ -50,6 +50,7 @@ async function run(...args: string[]): Promise<string> {
     print: text => void lines.push(text),
     warn: () => {},
     nameTarget: () => {},
+    showProgress: () => {},
     interactive: false,
     withDeps: work => work(runtime.deps),
     withDatabase: async () => {

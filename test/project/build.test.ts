@@ -1,8 +1,10 @@
 /** The built program, and schemas that are validated in tests instead of at run time. */
-import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parseSync } from 'rolldown/utils';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -41,6 +43,15 @@ test.for(Object.keys(changes))('a program is not run as it was built when a sour
   expect(isBuilt(clone)).toBe(true);
   await changes[change]!();
   expect(isBuilt(clone)).toBe(false);
+});
+
+test('packing fails where the packages that build the program are not installed', async () => {
+  const { scripts } = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8'));
+  const empty = await mkdtemp(path.join(tmpdir(), 'belfry-pack-'));
+  await cp(path.join(root, 'scripts'), path.join(empty, 'scripts'), { recursive: true });
+  const packed = promisify(execFile)('sh', ['-c', scripts.prepack], { cwd: empty });
+  await expect(packed).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('run npm ci first') });
+  await rm(empty, { recursive: true });
 });
 
 test('an installed program has no sources, and runs as it was built', async () => {

@@ -19,10 +19,10 @@ import { createTestDatabase, testService } from '../support/database.ts';
 import { eventually, waitFor } from '../support/eventually.ts';
 import { followGuide, readBlocks } from '../support/guides.ts';
 import { openCollector } from '../support/otlp.ts';
-import { findPostgres, freePort, type SystemPostgres, startPostgres } from '../support/postgres.ts';
+import { freePort } from '../support/postgres.ts';
 import { belfry, cleanEnv, root } from '../support/process.ts';
 import { installPython } from '../support/python.ts';
-import { runSql, withDatabase } from '../support/sql.ts';
+import { runSql } from '../support/sql.ts';
 import { openZoneServer } from '../support/zone.ts';
 
 const run = promisify(execFile);
@@ -57,8 +57,6 @@ const hasCommands = (file: string) =>
 
 /** Says why a guide cannot be followed on this machine. */
 async function findObstacle(file: string): Promise<string | undefined> {
-  if (file.endsWith('backup.md') && !findPostgres())
-    return 'no PostgreSQL in /usr/lib/postgresql: apt install postgresql';
   if (!file.endsWith('from-bitcaster.md')) return undefined;
   const python = await installPython('bitcaster-sdk==0.4');
   return 'missing' in python ? python.missing : undefined;
@@ -78,7 +76,6 @@ async function openWorld() {
   await createDemo(belfryService.runtime.deps);
   const application = await createTestDatabase('template1');
   const port = String(await freePort());
-  let system: SystemPostgres | undefined;
   const replace: Record<string, string> = {
     '127.0.0.1:8000': new URL(belfryService.address).host,
     'http://127.0.0.1:4318': collector.url,
@@ -86,39 +83,37 @@ async function openWorld() {
     'APP_ROLE=shop': 'APP_ROLE=pg_monitor',
     '9000': port,
   };
-  /** `belfry backup` needs a server that is not newer than the installed pg_dump. */
-  const openSystem = async () => {
-    system ??= await startPostgres(findPostgres()!);
-    for (const name of ['live', 'restored']) await runSql(system.url, `create database ${name}`);
-    const live = { DATABASE_URL: withDatabase(system.url, 'live'), BELFRY_SECRET_KEY: secret };
-    expect(await belfry(['migrate'], live)).toMatchObject({ code: 0 });
-    replace['postgres://belfry@127.0.0.1/restored'] = withDatabase(system.url, 'restored');
-    return live;
-  };
   return {
     service: belfryService,
     follow: async (file: string) => {
       // The doctor cannot derive the address of a service that does not have the default port.
       const own = { ...commandEnv(belfryService), BASE_URL: belfryService.address, BELFRY_DNS_SERVERS: dns.address };
-      const env = file.endsWith('backup.md') ? await openSystem() : own;
+      // This one is about the embedded database in ./data, as `npm start` creates it.
+      const service = file.endsWith('backup.md') ? 'npx belfry serve' : undefined;
+      const env = service ? {} : own;
       const url = file.endsWith('outbox.md') ? application.url : belfryService.runtime.url;
       const python = file.endsWith('from-bitcaster.md') ? await installPython('bitcaster-sdk==0.4') : undefined;
       const path = python && 'bin' in python ? [python.bin] : [];
       const check = async () => outcomes[file]?.(belfryService);
-      await followGuide(file, { env, replace, path, runSql: text => runSql(url, text), check });
+      await followGuide(file, { env, replace, path, service, runSql: text => runSql(url, text), check });
     },
     close: async () => {
       await belfryService.stop();
       await application.drop();
       await collector.close();
       await dns.close();
-      await system?.stop();
     },
   };
 }
 
 /** What must have happened after a guide was followed. */
 const outcomes: Record<string, (one: Service) => Promise<void>> = {
+  'README.md': one =>
+    eventually(async () => {
+      const found = `select outcome from occurrences o join organizations g on g.id = o.organization_id
+        where g.slug = 'acme' and o.context ->> 'order' = 'A-1'`;
+      expect(await runSql(one.runtime.url, found)).toEqual([{ outcome: 'sent' }]);
+    }, 60_000),
   'docs/guides/first-message.md': one =>
     eventually(async () => {
       const sent = "select distinct context ->> 'order' as name from occurrences where outcome = 'sent' order by 1";

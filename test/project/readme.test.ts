@@ -52,6 +52,8 @@ test('a newcomer starts it, runs the printed command and gets an occurrence back
     );
     const { stdout } = await run('bash', ['-c', line]);
     expect(JSON.parse(stdout)).toEqual({ occurrence: expect.any(String) });
+    const doctor = await run('bash', ['-c', 'npx belfry doctor'], { cwd: clone, env });
+    expect(doctor.stdout).toContain('All checks passed.');
 
     for (const command of configure.split('\n')) {
       const result = await run('bash', ['-c', command], { cwd: clone, env });

@@ -6,7 +6,7 @@ import { testDatabase } from '../support/database.ts';
 import { sources as files, layerOf, textOf } from '../support/sources.ts';
 
 /** Files without tenant data: connections, migrations, partitions, and applications' databases. */
-const infrastructure = /^db\/(connection\/.*|operations\/(outbox|instance|restore))\.ts$/;
+const infrastructure = /^db\/(connection\/.*|operations\/(outbox|instance|backup|restore))\.ts$/;
 
 /** Functions that cross tenants, with the reason. */
 const acrossTenants: Record<string, string> = {

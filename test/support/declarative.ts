@@ -1,4 +1,4 @@
-/** Runs the declarative commands as on a terminal, and provides the example of the documentation. */
+/** Runs the declarative commands as on a terminal, and provides an example like that of the documentation. */
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -12,7 +12,7 @@ import type { ChannelEntry, Document, OrganizationDocument } from '../../src/cor
 import type { Deps } from '../../src/services/deps.ts';
 
 const commands = { apply, plan, export: exportCommand };
-const example = new URL('../../docs/examples/acme.yaml', import.meta.url);
+const example = new URL('acme.yaml', import.meta.url);
 
 export const webhookSecret = 'whsec_bWV0YWwgYmVsbHMgcmluZyBjbGVhcmx5';
 
@@ -209,6 +209,7 @@ export async function run(
         outcome.err += `${text}\n`;
       },
       nameTarget: () => {},
+      showProgress: () => {},
       interactive,
       withDeps: work => {
         if (!deps) throw new Error('there is no database here');

@@ -41,6 +41,8 @@ export interface Surroundings {
   replace: Record<string, string>;
   /** Folders that precede PATH. */
   path: string[];
+  /** A service that the reader has started before, in the folder of the guide. */
+  service?: string | undefined;
   runSql(text: string): Promise<unknown>;
   /** Runs after the last block, while programs in other terminals are still running. */
   check?(): Promise<void>;
@@ -69,6 +71,10 @@ export async function followGuide(file: string, surroundings: Surroundings): Pro
   const folder = await mkdtemp(path.join(tmpdir(), 'belfry-guide-'));
   const shell = await openShell(folder, surroundings);
   try {
+    if (surroundings.service) {
+      await shell.start(surroundings.service);
+      await waitFor('the service to listen', () => shell.otherOutput().includes('listens on'), 120_000);
+    }
     for (const block of readBlocks(await readFile(path.join(root, file), 'utf8'))) {
       if (block.comment.startsWith('not run: ')) continue;
       try {
@@ -220,6 +226,9 @@ async function prepareFolder(folder: string): Promise<void> {
     npx: reporting(program, '[ "$1" = belfry ] || { echo "npx $1 is not run here" >&2; exit 1; }\nshift\n'),
     curl: reporting('curl --fail-with-body'),
   };
+  // A reader may not have the programs of PostgreSQL, whatever is installed here.
+  const missing = (name: string) => `#!/bin/sh\necho "${name} is not installed" >> ${folder}/.failed\nexit 127\n`;
+  for (const name of ['pg_dump', 'pg_restore', 'psql', 'createdb']) Object.assign(shims, { [name]: missing(name) });
   for (const [name, text] of Object.entries(shims)) {
     await writeFile(path.join(folder, '.bin', name), text, { mode: 0o755 });
   }

@@ -99,11 +99,14 @@ export async function hasUncategorizedEvents(db: Db, organizationId: number): Pr
   return row !== undefined;
 }
 
+/** Counts the promotional events of organizations whose mail leaves Belfry: the sandbox sends nothing. */
 export async function countPromotionalEventsAcrossTenants(db: Db): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*)::int as count from events e
     join categories c on c.organization_id = e.organization_id and c.id = e.category_id
-    where c.kind = 'promotional'`.execute(db);
+    where c.kind = 'promotional' and exists (select from channels
+      where organization_id = e.organization_id and type = 'email' and enabled
+        and providers @? '$[*] ? (@.use != "sandbox")')`.execute(db);
   return rows[0]!.count;
 }
 

@@ -15,6 +15,8 @@ import { requireSupportedVersion, sqlState } from './pool.ts';
 
 const folder = new URL('../../../migrations/', import.meta.url);
 const table = 'belfry_migrations';
+/** The tables of the migrator, which describe the schema rather than being part of it. */
+export const migrationTables: readonly string[] = [table, `${table}_lock`];
 /** How long a migration waits for a lock, and how long it is retried. */
 const locking = { timeoutMs: 1_000, retryMs: 60_000 };
 const lockConflicts: readonly (string | undefined)[] = ['55P03', '40P01'];
@@ -36,13 +38,24 @@ export async function migrate(db: Db): Promise<string[]> {
   return applied;
 }
 
-async function applyMissing(db: Db, isNew: boolean): Promise<string[]> {
-  const migrator = new Migrator({
+/** Creates the schema that an older version of Belfry had, in an empty database and within its transaction. */
+export async function createSchema(trx: Db, names: readonly string[]): Promise<void> {
+  await requireSupportedVersion(trx);
+  namesOf(await createMigrator(trx, names).migrateToLatest());
+}
+
+/** @param names the migrations to run; all if absent */
+function createMigrator(db: Db, names?: readonly string[]): Migrator {
+  return new Migrator({
     db,
-    provider: { getMigrations: loadMigrations },
+    provider: { getMigrations: async () => loadMigrations(names ?? (await migrationNames())) },
     migrationTableName: table,
     migrationLockTableName: `${table}_lock`,
   });
+}
+
+async function applyMissing(db: Db, isNew: boolean): Promise<string[]> {
+  const migrator = createMigrator(db);
   if (isNew) return namesOf(await migrator.migrateToLatest());
   const applied: string[] = [];
   for (let giveUpAt = Date.now() + locking.retryMs; ; ) {
@@ -95,7 +108,7 @@ export async function migrationNames(): Promise<string[]> {
     .sort();
 }
 
-async function loadMigrations(): Promise<Record<string, Migration>> {
+async function loadMigrations(names: readonly string[]): Promise<Record<string, Migration>> {
   const load = async (name: string): Promise<[string, Migration]> => {
     const text = await readFile(new URL(`${name}.sql`, folder), 'utf8');
     const up: Migration['up'] = async db => {
@@ -104,5 +117,5 @@ async function loadMigrations(): Promise<Record<string, Migration>> {
     };
     return [name, { up }];
   };
-  return Object.fromEntries(await Promise.all((await migrationNames()).map(load)));
+  return Object.fromEntries(await Promise.all(names.map(load)));
 }

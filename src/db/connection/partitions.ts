@@ -23,7 +23,7 @@ const lockTimeoutMs = 250;
 const lockAttempts = 8;
 const lockNotAvailable = '55P03';
 
-interface Month {
+export interface Month {
   /** The suffix of the partition's name: 2026_11. */
   name: string;
   from: number;
@@ -64,6 +64,15 @@ async function createMonth(db: Db, month: Month): Promise<boolean> {
   return done === true;
 }
 
+/** Creates the partitions of months by name, within a transaction in which no one else uses the tables. */
+export async function createMonths(trx: Db, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const [year, month] = name.split('_').map(Number) as [number, number];
+    const missing = monthAt(year, month - 1);
+    for (const table of await listMissing(trx, missing)) await createPartition(trx, table, missing);
+  }
+}
+
 /** Returns the oldest month with rows in `_rest`, which is normally empty. */
 async function findMonthInRest(db: Db): Promise<Month | undefined> {
   const { rows } = await sql<{ id: string }>`
@@ -77,11 +86,11 @@ async function findMonthInRest(db: Db): Promise<Month | undefined> {
   return monthAt(at.getUTCFullYear(), at.getUTCMonth());
 }
 
-/** Returns the tables without a partition for the month. */
+/** Returns the tables without a partition for the month. Under an older schema, a table may have no partitions. */
 async function listMissing(db: Db, month: Month): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     select name from unnest(${[...partitioned]}::text[]) as name
-    where not exists (
+    where exists (select from pg_class where oid = to_regclass(name) and relkind = 'p') and not exists (
       select from pg_inherits where inhparent = to_regclass(name) and inhrelid = to_regclass(name || ${`_${month.name}`}))`.execute(
     db,
   );
@@ -144,7 +153,7 @@ export async function maxRetentionDays(db: Db): Promise<number> {
 }
 
 /** Returns the months that have a partition, oldest first. */
-async function listMonths(db: Db): Promise<Month[]> {
+export async function listMonths(db: Db): Promise<Month[]> {
   const { rows } = await sql<{ year: number; month: number }>`
     select distinct named[1]::int as year, named[2]::int as month
     from pg_inherits i join pg_class c on c.oid = i.inhrelid, regexp_match(c.relname, '_([0-9]{4})_([0-9]{2})$') as named

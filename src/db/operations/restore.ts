@@ -19,9 +19,7 @@ export async function countSessions(db: Db): Promise<number> {
 }
 
 /** Deletes everything in the schema `public`. */
-export async function emptyDatabase(db: Db): Promise<void> {
-  await db.transaction().execute(async trx => {
-    await sql`drop schema public cascade`.execute(trx);
-    await sql`create schema public`.execute(trx);
-  });
+export async function emptyDatabase(trx: Db): Promise<void> {
+  await sql`drop schema public cascade`.execute(trx);
+  await sql`create schema public`.execute(trx);
 }

@@ -61,7 +61,8 @@ export async function exportConfiguration(deps: Deps, slugs?: string[]): Promise
       const all = await listOrganizationsAcrossTenants(trx);
       const selected = slugs?.map(slug => {
         const organization = all.find(candidate => candidate.slug === slug);
-        if (!organization) throw new AppError('organization.not_found', `there is no organization ${slug}`);
+        if (!organization)
+          throw new AppError('organization.not_found', `there is no organization ${slug}`, { slugs: { org: slug } });
         return organization;
       });
       const organizations: OrganizationDocument[] = [];

@@ -71,11 +71,12 @@ export async function resolveEventPath({ tenantCache }: Deps, slugs: Required<Sl
   const { org, prj, app, evt } = slugs;
   await requireHere({ tenantCache }, { slug: slugs.org });
   const path = await tenantCache.resolvePath(slugs);
-  if (!path) throw new AppError('organization.not_found', `there is no organization ${org}`);
+  if (!path) throw new AppError('organization.not_found', `there is no organization ${org}`, { slugs });
   const { organization, project, application, event } = path;
-  if (!project) throw new AppError('project.not_found', `there is no project ${prj} in ${org}`);
-  if (!application) throw new AppError('application.not_found', `there is no application ${app} in ${org}/${prj}`);
-  if (!event) throw new AppError('event.not_found', `there is no event ${evt} in ${org}/${prj}/${app}`);
+  if (!project) throw new AppError('project.not_found', `there is no project ${prj} in ${org}`, { slugs });
+  if (!application)
+    throw new AppError('application.not_found', `there is no application ${app} in ${org}/${prj}`, { slugs });
+  if (!event) throw new AppError('event.not_found', `there is no event ${evt} in ${org}/${prj}/${app}`, { slugs });
   return { organization, project, application, event };
 }
 

@@ -57,7 +57,7 @@ export async function createOrganization(deps: Deps, { account }: Session, field
 
 export async function getOrganization({ tenantCache }: Deps, slug: string): Promise<ResolvedPath['organization']> {
   const path = await tenantCache.resolvePath({ org: slug });
-  if (!path) throw new AppError('organization.not_found', `there is no organization ${slug}`);
+  if (!path) throw new AppError('organization.not_found', `there is no organization ${slug}`, { slugs: { org: slug } });
   return path.organization;
 }
 

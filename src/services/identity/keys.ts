@@ -92,7 +92,10 @@ export async function createKey(
 ): Promise<{ id: string; key: string }> {
   const { project, application } = input;
   const place = await deps.tenantCache.resolvePath({ org: organizationSlug, prj: project, app: application });
-  if (!place) throw new AppError('organization.not_found', `no organization with the slug ${organizationSlug}`);
+  if (!place) {
+    const slugs = { org: organizationSlug };
+    throw new AppError('organization.not_found', `there is no organization ${organizationSlug}`, { slugs });
+  }
   const errors: FieldErrors = {};
   if (project !== undefined && !place.project)
     errors.project = [`no project ${JSON.stringify(project)} in ${organizationSlug}`];

@@ -1,108 +1,180 @@
 /**
- * Backup by pg_dump and restore by pg_restore. Checks that the programs are installed and match the server, and refuses a
- * restore that would lose data. A restored database sends nothing until it is resumed: see instance.ts.
+ * Backup and restore of a whole database, without any program but Belfry. Refuses a restore that would lose data, and checks a
+ * file completely before anything is changed. A restored database sends nothing until it is resumed: see instance.ts.
+ *
+ * The secret key is not part of a backup: with both, a thief of the file would have the credentials of every channel. The
+ * file contains a value that is sealed with the key instead, so that a restore knows at once whether it has the right one.
  */
 import { existsSync } from 'node:fs';
-import { rename, rm, stat, writeFile } from 'node:fs/promises';
+import { rename, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
 import { AppError } from '../../core/errors.ts';
 import { migrationNames } from '../../db/connection/migrate.ts';
-import { type Database, openDatabase } from '../../db/connection/pool.ts';
-import { describeServerAcrossTenants } from '../../db/operations/health.ts';
-import { countRelations, countSessions, emptyDatabase } from '../../db/operations/restore.ts';
+import type { Db } from '../../db/connection/pool.ts';
+import { readSnapshot, readTable, recreateDatabase, withCopySession } from '../../db/operations/backup.ts';
+import { countRelations, countSessions } from '../../db/operations/restore.ts';
+import { type Cipher, createCipher } from '../../lib/cipher.ts';
 import { countOf } from '../../lib/count-of.ts';
-import { type PostgresTool, runTool, toolVersion } from '../../lib/postgres-tools.ts';
+import { findKeyring, type KeySource, openKeyring } from '../../lib/keyring.ts';
+import { type BackupSummary, type CheckedBackup, createBackupFile, readBackupFile } from './backup-file.ts';
 
-/** Writes a new file, which appears only when it is complete and only its owner can read, and returns its size. */
-export async function writeBackup(url: string, file: string): Promise<{ bytes: number }> {
-  if (existsSync(file)) throw new AppError('backup.failed', `${file} already exists: choose another file name`);
-  await requireTool('pg_dump', await withDatabase(url, majorOf));
+const keyPurpose = 'backup';
+
+export interface BackupProgress {
+  step: 'Writing' | 'Checking' | 'Restoring';
+  table: string;
+  /** The rows of all tables so far. */
+  rows: number;
+  /** From 0 to 1; estimated when writing. */
+  share: number;
+}
+
+type OnProgress = (progress: BackupProgress) => void;
+
+/** Writes a new file, which appears only when it is complete and was read back. Only its owner can read it. */
+export async function writeBackup(
+  url: string,
+  file: string,
+  keys: KeySource,
+  onProgress: OnProgress = () => {},
+): Promise<BackupSummary & { bytes: number }> {
+  if (existsSync(file)) throw failed(`${file} already exists: choose another file name`);
+  const sealed = createCipher(await openKeyring(keys))
+    .seal('belfry', keyPurpose)
+    .toString('base64');
   const draft = `${file}.${process.pid}.part`;
   try {
-    // pg_dump would create it with the permissions of the umask, and keeps those of an existing file. If it cannot be
-    // created, pg_dump says why.
-    await writeFile(draft, '', { mode: 0o600 }).catch(() => {});
-    // The data of unlogged tables does not survive a crash either.
-    const args = ['--format=custom', '--no-owner', '--no-privileges', '--no-unlogged-table-data', `--file=${draft}`];
-    const { code, stderr } = await runTool('pg_dump', args, url);
-    if (code !== 0) throw failed('pg_dump', stderr);
+    await writeFrom(url, draft, sealed, onProgress);
+    const { rows, tables } = await checkFile(draft, onProgress);
     await rename(draft, file);
+    return { rows, tables, bytes: (await stat(file)).size };
+  } catch (error) {
+    const { code, syscall, message } = error as NodeJS.ErrnoException;
+    throw code && syscall ? failed(`cannot write ${file}: ${message}`) : error;
   } finally {
     await rm(draft, { force: true });
   }
-  return { bytes: (await stat(file)).size };
 }
 
-/** Restores into an empty database; with `replace`, everything in the database is deleted first. */
-export async function restoreBackup(url: string, file: string, { replace = false } = {}): Promise<void> {
-  await requireKnownMigrations(file);
-  await withDatabase(url, async ({ db }) => {
-    if ((await countRelations(db)) === 0) return;
-    if (!replace) {
-      throw new AppError(
-        'restore.not_empty',
-        'the database is not empty: restore into an empty one, or add --replace, which deletes everything in it',
-      );
-    }
-    const sessions = await countSessions(db);
-    if (sessions > 0) {
-      throw new AppError(
-        'restore.in_use',
-        `${countOf(sessions, 'other connection')} ${sessions === 1 ? 'is' : 'are'} open to the database: stop all ` +
-          'Belfry processes, and everything else that uses it',
-      );
-    }
-    await emptyDatabase(db);
+async function writeFrom(url: string, draft: string, sealed: string, onProgress: OnProgress): Promise<void> {
+  await withCopySession(url, (client, db) =>
+    readSnapshot(client, db, async ({ estimatedRows, ...snapshot }) => {
+      const header = { createdAt: new Date().toISOString(), ...snapshot, sealed };
+      const writer = await createBackupFile(draft, header);
+      try {
+        let rows = 0;
+        for (const table of snapshot.tables) {
+          const count = await readTable(client, table, async (block, added) => {
+            rows += added;
+            const share = Math.min(rows / Math.max(estimatedRows, 1), 0.99);
+            onProgress({ step: 'Writing', table: table.name, rows, share });
+            await writer.writeBlock(block);
+          });
+          await writer.endTable(table.name, count);
+        }
+        await writer.end();
+      } finally {
+        await writer.close();
+      }
+    }),
+  );
+}
+
+const checkFile = (file: string, onProgress: OnProgress) =>
+  readBackupFile(file, {
+    progress: (table, rows, share) => onProgress({ step: 'Checking', table, rows, share }),
   });
-  const args = ['--no-owner', '--no-privileges', '--exit-on-error', '--single-transaction', file];
-  const { code, stderr } = await runTool('pg_restore', args, url);
-  if (code !== 0) throw failed('pg_restore', stderr);
-}
 
-/** Runs before anything is changed: this version cannot read the data of a newer one. */
-async function requireKnownMigrations(file: string): Promise<void> {
-  if (!existsSync(file)) throw new AppError('backup.failed', `file not found: ${file}`);
-  await requireTool('pg_restore', 0);
-  const args = ['--data-only', '--table=belfry_migrations', '--file=-', file];
-  const { code, stdout, stderr } = await runTool('pg_restore', args);
-  if (code !== 0) throw failed('pg_restore', stderr);
-  const [, rows] = /^COPY public\.belfry_migrations .*\n([\s\S]*?)^\\\.$/m.exec(stdout) ?? [];
-  if (!rows) throw new AppError('backup.failed', `${file} is not a backup of Belfry`);
+/**
+ * Checks that the file is complete and unchanged, that this version can restore it, and, unless `withoutKey` is set, that the
+ * configured secret key is the one in use when it was made.
+ */
+export async function checkBackup(
+  file: string,
+  keys: KeySource,
+  { withoutKey = false, onProgress = () => {} }: { withoutKey?: boolean; onProgress?: OnProgress } = {},
+): Promise<CheckedBackup> {
+  const backup = await checkFile(file, onProgress);
   const known = await migrationNames();
-  const applied = rows.split('\n').flatMap(line => line.split('\t')[0] || []);
-  const newer = applied.filter(name => !known.includes(name));
+  const newer = backup.header.migrations.filter(name => !known.includes(name));
   if (newer.length > 0) {
     throw new AppError(
       'schema.newer',
       `the backup was made by a newer Belfry (${newer.join(', ')}): restore it with that version or a newer one`,
     );
   }
+  if (!withoutKey) await requireKey(backup.header.sealed, keys);
+  return backup;
 }
 
-async function requireTool(tool: PostgresTool, serverMajor: number): Promise<void> {
-  const major = await toolVersion(tool);
-  const remedy = `install the PostgreSQL client programs${serverMajor ? `, version ${serverMajor} or later` : ''}`;
-  if (major === undefined) throw new AppError('backup.failed', `${tool} was not found on PATH: ${remedy}`);
-  if (major < serverMajor) {
+async function requireKey(sealed: string, keys: KeySource): Promise<void> {
+  const keyring = await findKeyring(keys);
+  if (keyring && canOpen(createCipher(keyring), sealed)) return;
+  const remedy = keys.secretKey
+    ? 'set BELFRY_SECRET_KEY to the key that was in use then'
+    : `copy secret.key from the data folder of that installation to ${path.resolve(keys.dataDir)}, or set BELFRY_SECRET_KEY`;
+  throw new AppError(
+    'restore.key_missing',
+    `the backup was made with another secret key: ${remedy}. Without it, add --without-key, and enter all credentials of ` +
+      'channels again afterwards',
+  );
+}
+
+function canOpen(cipher: Cipher, sealed: string): boolean {
+  try {
+    return cipher.open(Buffer.from(sealed, 'base64'), keyPurpose) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Restores a checked file into an empty database; with `replace`, everything in the database is deleted first. Returns the
+ * tables that it skipped, because they are not Belfry's.
+ */
+export async function restoreBackup(
+  url: string,
+  file: string,
+  { header, tables }: CheckedBackup,
+  { replace = false, onProgress = () => {} }: { replace?: boolean; onProgress?: OnProgress } = {},
+): Promise<{ skipped: string[] }> {
+  const skipped: string[] = [];
+  await withCopySession(url, async (client, db) => {
+    const isEmpty = (await countRelations(db)) === 0;
+    if (!isEmpty) await requireReplaceable(db, replace);
+    await recreateDatabase(client, db, header, { replace: !isEmpty }, async store => {
+      const restored = await readBackupFile(file, {
+        progress: (table, rows, share) => onProgress({ step: 'Restoring', table, rows, share }),
+        table: async (name, blocks) => {
+          const { columns } = header.tables.find(table => table.name === name)!;
+          const rows = await store({ name, columns }, blocks);
+          const expected = tables.find(table => table.name === name)!.rows;
+          if (rows === undefined) skipped.push(name);
+          else if (rows !== expected)
+            throw failed(`${name} has ${rows} rows instead of ${expected}: nothing was changed`);
+        },
+      });
+      const isSame = restored.tables.every(({ sha256 }, index) => sha256 === tables[index]?.sha256);
+      if (!isSame) throw failed(`${file} was changed while it was read: nothing was changed in the database`);
+    });
+  });
+  return { skipped };
+}
+
+async function requireReplaceable(db: Db, replace: boolean): Promise<void> {
+  if (!replace) {
     throw new AppError(
-      'backup.failed',
-      `the server runs PostgreSQL ${serverMajor}, but ${tool} is version ${major}: ${remedy}`,
+      'restore.not_empty',
+      'the database is not empty: restore into an empty one, or add --replace, which deletes everything in it',
     );
   }
+  const sessions = await countSessions(db);
+  if (sessions === 0) return;
+  throw new AppError(
+    'restore.in_use',
+    `${countOf(sessions, 'other connection')} ${sessions === 1 ? 'is' : 'are'} open to the database: stop all ` +
+      'Belfry processes, and everything else that uses it',
+  );
 }
 
-async function majorOf({ db }: Database): Promise<number> {
-  return Number.parseInt((await describeServerAcrossTenants(db)).version, 10);
-}
-
-async function withDatabase<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
-  const database = openDatabase({ url, name: 'belfry backup', connections: 1 });
-  try {
-    return await work(database);
-  } finally {
-    await database.close();
-  }
-}
-
-function failed(tool: PostgresTool, stderr: string): AppError {
-  return new AppError('backup.failed', `${tool} failed: ${stderr.trim().split('\n').slice(0, 5).join('\n')}`);
-}
+const failed = (message: string) => new AppError('backup.failed', message);

@@ -1,0 +1,37 @@
+/** The options of commands that list the newest rows, and what they say if there are more. */
+import { usageError } from './command.ts';
+
+export const rowOptions = { limit: { type: 'string' }, all: { type: 'boolean' } } as const;
+
+/** The most that a server returns if a limit is set. */
+export const maxLimit = 1_000;
+/** Most rows of a table on a terminal; a server returns as many as there are. */
+const maxRows = 100_000;
+
+export interface RowLimit {
+  /** One more than is shown, to know whether there are more. */
+  toRead: number;
+  /** Query parameters for a server. */
+  query: Record<string, string>;
+  /** Returns the rows to show, and the line that follows them if there are more. */
+  take<Row>(rows: Row[]): { shown: Row[]; more: string | undefined };
+}
+
+export function readRowLimit(
+  { limit, all = false }: { limit?: string | undefined; all?: boolean | undefined },
+  { default: defaultLimit, max }: { default: number; max: number },
+): RowLimit {
+  const count = limit === undefined ? defaultLimit : Number(limit);
+  if (!Number.isInteger(count) || count < 1 || count > max)
+    throw usageError(`--limit must be a number from 1 to ${max}`);
+  if (all && limit !== undefined) throw usageError('--limit and --all cannot be combined');
+  const shownRows = all ? maxRows : count;
+  return {
+    toRead: shownRows + 1,
+    query: all ? {} : { limit: String(Math.min(count + 1, maxLimit)) },
+    take: rows => ({
+      shown: rows.slice(0, shownRows),
+      more: rows.length > shownRows ? `\n${shownRows} shown, there are more: add --all, or --limit N.` : undefined,
+    }),
+  };
+}

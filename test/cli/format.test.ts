@@ -1,0 +1,55 @@
+/** How the command line formats what it prints. */
+import { describe, expect, test } from 'vitest';
+import { describeChanges } from '../../src/cli/declarative-text.ts';
+import { formatBytes, formatTime } from '../../src/cli/format.ts';
+import { readRowLimit } from '../../src/cli/rows.ts';
+import type { Change } from '../../src/services/configuration/declarative.ts';
+
+test('a time names its zone', () => {
+  const { TZ } = process.env;
+  const at = new Date('2026-11-18T23:30:00Z');
+  const shown = ['UTC', 'Asia/Kolkata', 'America/New_York'].map(zone => {
+    process.env.TZ = zone;
+    return formatTime(at);
+  });
+  if (TZ === undefined) delete process.env.TZ;
+  else process.env.TZ = TZ;
+  expect(shown).toEqual(['2026-11-18 23:30 UTC', '2026-11-19 05:00 +05:30', '2026-11-18 18:30 -05:00']);
+});
+
+test('bytes have a unit', () => {
+  expect([0, 999, 3_600, 12_400_000].map(formatBytes)).toEqual(['0 bytes', '999 bytes', '3.6 KB', '12 MB']);
+});
+
+describe('a list', () => {
+  const limits = { default: 20, max: 500 };
+
+  test('says that there are more rows only if there are', () => {
+    const limit = readRowLimit({}, limits);
+    expect(limit.query).toEqual({ limit: '21' });
+    expect(limit.take(Array(20).fill(0)).more).toBeUndefined();
+    const { shown, more } = limit.take(Array(21).fill(0));
+    expect([shown.length, more]).toEqual([20, '\n20 shown, there are more: add --all, or --limit N.']);
+  });
+
+  test('is shown in full with --all', () => {
+    const limit = readRowLimit({ all: true }, limits);
+    expect([limit.query, limit.take(Array(5_000).fill(0)).shown.length]).toEqual([{}, 5_000]);
+    expect(() => readRowLimit({ all: true, limit: '5' }, limits)).toThrow('--limit and --all cannot be combined');
+  });
+});
+
+test('many changes of one kind are counted, but all deletions are listed', () => {
+  const change = (action: Change['action'], index: number): Change => ({
+    action,
+    noun: 'user',
+    path: `acme/u${index}`,
+    fields: [],
+  });
+  const changes = [...Array(10_000).keys()].map(index => change('create', index));
+  const deletions = [...Array(30).keys()].map(index => change('delete', index));
+  const lines = describeChanges([...changes, ...deletions], { isApplied: true, isColored: false }).split('\n');
+  expect(lines).toHaveLength(20 + 30 + 1 + 2);
+  expect(lines).toContain('+ user: 9,980 more; --json lists all');
+  expect(lines.at(-1)).toBe('Applied: 10000 created, 0 changed, 30 deleted.');
+});
