@@ -1,4 +1,5 @@
 /** All commands, in the order of the help. Each module is loaded on demand, because `serve` needs no other command. */
+import { lookUp } from '../core/lookup.ts';
 import type { Command } from './command.ts';
 
 const commands: Record<string, () => Promise<Command>> = {
@@ -31,7 +32,7 @@ const commands: Record<string, () => Promise<Command>> = {
 };
 
 export async function findCommand(name: string): Promise<Command | undefined> {
-  return Object.hasOwn(commands, name) ? commands[name]!() : undefined;
+  return lookUp(commands, name)?.();
 }
 
 export function loadCommands(): Promise<Command[]> {

@@ -22,15 +22,7 @@ import {
   roleIn,
   type Session,
 } from '../../services/identity/sessions.ts';
-import {
-  isStorable,
-  notFound,
-  type Params,
-  type Resources,
-  resolve,
-  resolveWithoutOrganization,
-  type Scope,
-} from '../resolve.ts';
+import { notFound, type Params, type Resources, resolve, resolveWithoutOrganization, type Scope } from '../resolve.ts';
 import { readCookie, refuseCrossSite, requireCsrfToken } from './cookie.ts';
 import type { Caller, Route } from './route.ts';
 
@@ -113,7 +105,7 @@ async function admitAccount(
     const caller = callerWith(instancePermissionsOf(session), null);
     return { session, caller, resources: resolveWithoutOrganization(deps, params) };
   }
-  const path = isStorable(org) ? await deps.tenantCache.resolvePath({ org }) : undefined;
+  const path = await deps.tenantCache.resolvePath({ org });
   const role = path && roleIn(session, path.organization.id);
   if (!role) throw notFound('organization.not_found', 'organization', org);
   if (path.organization.two_factor_required && !isTwoFactor(session)) {

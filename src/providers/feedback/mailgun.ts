@@ -1,6 +1,7 @@
 /** https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/webhook-payloads, and the forms that preceded them until 2018. */
 import { type FeedbackEvent, type FeedbackReader, feedbackEvent, toTime } from '../../core/feedback/event.ts';
 import { isObject } from '../../core/json.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { causeOf, isJson, parseObject, pick, readForm, toAddress } from './payload.ts';
 import { checkSignature, checkTime, forged, genuine, hmac, isSame, retryWindowMs } from './signatures.ts';
 
@@ -24,7 +25,7 @@ export const mailgun: FeedbackReader = {
   read(body) {
     const event = isJson(body) ? parseObject(body)['event-data'] : fromForm(readForm(body));
     if (!isObject(event)) throw new Error('has no event-data');
-    const known = types[String(event.event)];
+    const known = lookUp(types, String(event.event));
     if (!known) return [];
     const type = event.event === 'failed' && event.severity === 'temporary' ? 'deferred' : known;
     const reason = pick(event, 'reason') ?? '';

@@ -12,6 +12,7 @@ import {
   type VerificationTools,
 } from '../../core/feedback/event.ts';
 import { isObject } from '../../core/json.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { causeOf, type Fields, parseObject, pick } from './payload.ts';
 import { forged, genuine, retryWindowMs } from './signatures.ts';
 
@@ -84,7 +85,7 @@ export function readSesEvent(event: Fields, publishedAt?: unknown): FeedbackEven
       const { bounceType, bounceSubType, bouncedRecipients } = part('bounce');
       return each(bouncedRecipients ?? destination, (recipient, fields) => {
         const text = pick(fields, 'diagnosticCode');
-        const cause = causeOf(bounceType === 'Permanent', text, reasons[String(bounceSubType)]);
+        const cause = causeOf(bounceType === 'Permanent', text, lookUp(reasons, String(bounceSubType)));
         return feedbackEvent({ ...common, ...cause, type: 'bounced', recipient, at: at('bounce'), text: text ?? null });
       });
     }
@@ -92,7 +93,7 @@ export function readSesEvent(event: Fields, publishedAt?: unknown): FeedbackEven
       const { delayType, delayedRecipients } = part('deliveryDelay');
       return each(delayedRecipients ?? destination, (recipient, fields) => {
         const text = pick(fields, 'diagnosticCode');
-        const cause = causeOf(false, text, reasons[String(delayType)]);
+        const cause = causeOf(false, text, lookUp(reasons, String(delayType)));
         return feedbackEvent({
           ...common,
           ...cause,
@@ -143,8 +144,8 @@ async function verifySns(request: FeedbackRequest, secret: string, tools: Verifi
   } catch (error) {
     return forged((error as Error).message);
   }
-  const fields = signedFields[String(message.Type)];
-  const algorithm = algorithms[String(message.SignatureVersion)];
+  const fields = lookUp(signedFields, String(message.Type));
+  const algorithm = lookUp(algorithms, String(message.SignatureVersion));
   if (!fields || !algorithm || typeof message.Signature !== 'string')
     return forged('the message is not signed by Amazon SNS');
   if (message.TopicArn !== secret) return forged('the message is of another topic');

@@ -9,6 +9,7 @@ import {
   toTime,
   type Verification,
 } from '../../core/feedback/event.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { type Fields, isJson, parseObject, pick, readForm } from './payload.ts';
 import { checkTime, forged, genuine, hmac, isSame, retryWindowMs } from './signatures.ts';
 
@@ -55,7 +56,7 @@ export const vonage: FeedbackReader = {
         .filter(Boolean)
         .join(': ') || status;
     const reason =
-      codes[pick(event, 'err-code') ?? ''] ??
+      lookUp(codes, pick(event, 'err-code') ?? '') ??
       reasons.find(([words]) => words.test(text))?.[1] ??
       classify([text]).reason;
     return [feedbackEvent({ ...common, type: 'bounced', reason, permanent: reason === 'unknown_user', text })];

@@ -1,6 +1,7 @@
 /** Checks the DNS records of the domains that channels send from: SPF, DKIM, DMARC, MX, and the names of mail servers. */
 import { AppError } from '../../core/errors.ts';
 import { isObject, type JsonObject } from '../../core/json.ts';
+import { lookUp } from '../../core/lookup.ts';
 import type { ExamineOptions, MailSender } from '../../core/mail-domain/examine.ts';
 import type { Area, Finding } from '../../core/mail-domain/finding.ts';
 import { type Answer, keyOf, readDomain } from '../../core/mail-domain/lookups.ts';
@@ -121,7 +122,7 @@ function sendersOf(
   const secrets = readSecrets(() => openSecrets(cipher, organizationId, channel));
   return channel.providers.flatMap((entry, i): DomainSender[] => {
     const { use, ...settings } = entry;
-    const provider = Object.hasOwn(providers, String(use)) ? providers[String(use)] : undefined;
+    const provider = lookUp(providers, String(use));
     const domain = typeof settings.from === 'string' ? domainOf(settings.from) : undefined;
     if (!provider || domain === undefined) return [];
     const own = secrets[i];

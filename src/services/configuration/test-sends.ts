@@ -7,6 +7,7 @@ import { type Reach, type RecipientAddress, selectChannels } from '../../core/de
 import { AppError, invalid } from '../../core/errors.ts';
 import { uuidv7 } from '../../core/ids.ts';
 import type { Json, JsonObject } from '../../core/json.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { type Content, compileMessage } from '../../core/render/render.ts';
 import { describeSuppression } from '../../core/suppressions.ts';
 import { fold, readAddress } from '../../core/text.ts';
@@ -174,7 +175,7 @@ async function sendTest(
   const outcome = await send(deps, planned, outgoing);
   const provider = planned.provider.name;
   if (outcome.ok) {
-    const detail = nonSendingProviders[provider] ?? null;
+    const detail = lookUp(nonSendingProviders, provider) ?? null;
     return toResult({ ok: true, provider, detail, message_id: outcome.id === undefined ? null : shorten(outcome.id) });
   }
   return toResult({

@@ -3,6 +3,7 @@ import { AppError } from '../../core/errors.ts';
 import type { FeedbackEvent, FeedbackRequest } from '../../core/feedback/event.ts';
 import type { TenantDelivery } from '../../core/feedback/identify.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { lookUp } from '../../core/lookup.ts';
 import * as channels from '../../db/configuration/channel-feedback.ts';
 import type { Outbound } from '../../lib/outbound.ts';
 import { openSecrets } from '../../pipeline/channel-secrets.ts';
@@ -22,7 +23,7 @@ export function feedbackSourcesOf(
 ): FeedbackSource[] {
   const found = new Map<string, FeedbackSource>();
   for (const [i, { use, ...settings }] of entries.entries()) {
-    const provider = Object.hasOwn(providers, String(use)) ? providers[String(use)] : undefined;
+    const provider = lookUp(providers, String(use));
     const source = provider?.feedback?.({ ...settings, ...secrets[i] });
     if (source && !found.get(source.service)?.secret) found.set(source.service, source);
     if (use === 'smtp') found.set(mailSource, { service: mailSource, secret: undefined });
@@ -57,7 +58,7 @@ export async function receiveFeedback(
   documents: SignedDocuments,
 ): Promise<void> {
   const now = Date.now();
-  const reader = deps.feedbackReaders[service === mailSource ? 'smtp' : service]!;
+  const reader = lookUp(deps.feedbackReaders, service === mailSource ? 'smtp' : service)!;
   const name = service === mailSource ? 'smtp' : service;
   if (reader.verify && (secret !== undefined || reader.isSigned !== false)) {
     const readDocument = (url: string) => documents.read(url, now);

@@ -8,6 +8,7 @@ import { readButtonToken } from '../../core/buttons.ts';
 import { AppError } from '../../core/errors.ts';
 import type { FeedbackRequest } from '../../core/feedback/event.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { addressKind, fillText } from '../../core/text.ts';
 import { type AddressOwner, listAddressOwners } from '../../db/audience/addresses.ts';
 import { type FeedbackChannel, findFeedbackChannelAcrossTenants } from '../../db/configuration/channel-feedback.ts';
@@ -40,7 +41,7 @@ function interactionSourcesOf(
   secrets: readonly JsonObject[],
 ): { provider: string; source: Interactions }[] {
   return entries.flatMap(({ use, ...settings }, i) => {
-    const provider = Object.hasOwn(providers, String(use)) ? providers[String(use)] : undefined;
+    const provider = lookUp(providers, String(use));
     const source = provider?.interactions?.({ ...settings, ...secrets[i] });
     return provider && source ? [{ provider: provider.name, source }] : [];
   });
