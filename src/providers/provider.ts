@@ -106,7 +106,7 @@ export interface Interaction {
   token?: string;
   /** What the person replied, if it was no button. */
   reply?: string;
-  /** When it was replied, if the service says so: only older messages are meant. */
+  /** When it was replied, if the service says so: only what was sent before is meant. `verify` must return `once`. */
   repliedAt?: Date;
   /** Addresses of the channel's type by which the person may be known, such as a member id. */
   addresses: string[];

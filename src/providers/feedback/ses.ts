@@ -152,7 +152,7 @@ async function verifySns(request: FeedbackRequest, secret: string, tools: Verifi
   const time = Date.parse(String(message.Timestamp));
   if (!(Math.abs(tools.now - time) <= retryWindowMs)) return forged('the message is too old: it may be a replay');
   const { SigningCertURL } = message;
-  if (!isSnsUrl(SigningCertURL) || !new URL(SigningCertURL).pathname.endsWith('.pem')) {
+  if (!isSnsUrl(SigningCertURL) || !certificatePath.test(new URL(SigningCertURL).pathname)) {
     return forged('the certificate is not at sns.<region>.amazonaws.com');
   }
   const text = fields.filter(name => typeof message[name] === 'string').map(name => `${name}\n${message[name]}\n`);
@@ -168,13 +168,13 @@ async function verifySns(request: FeedbackRequest, secret: string, tools: Verifi
   }
 }
 
+/** A region has two letters, one or two words and a number, such as us-gov-west-1. Others, such as `s3`, serve what anyone uploads. */
+const snsHost =
+  /^sns\.(?!cn-)[a-z]{2}(-[a-z]{3,12}){1,2}-\d{1,2}\.amazonaws\.com$|^sns\.cn-[a-z]{3,12}-\d\.amazonaws\.com\.cn$/;
+const certificatePath = /^\/SimpleNotificationService-[\w-]{1,100}\.pem$/;
+
 function isSnsUrl(value: unknown): value is string {
   if (typeof value !== 'string' || !URL.canParse(value)) return false;
   const { protocol, hostname, port, username } = new URL(value);
-  return (
-    protocol === 'https:' &&
-    port === '' &&
-    username === '' &&
-    /^sns\.[a-z0-9-]{3,30}\.amazonaws\.com(\.cn)?$/.test(hostname)
-  );
+  return protocol === 'https:' && port === '' && username === '' && snsHost.test(hostname);
 }

@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../core/json.ts';
 import { lookUp } from '../../core/lookup.ts';
 import type { ExamineOptions, MailSender } from '../../core/mail-domain/examine.ts';
 import type { Area, Finding } from '../../core/mail-domain/finding.ts';
-import { type Answer, keyOf, readDomain } from '../../core/mail-domain/lookups.ts';
+import { type Answer, domainOfMailbox, keyOf, readDomain } from '../../core/mail-domain/lookups.ts';
 import { findChannelDetails, listChannelSettings } from '../../db/configuration/channels.ts';
 import { listOrganizationsAcrossTenants } from '../../db/configuration/organizations.ts';
 import { listAllProjects } from '../../db/configuration/projects.ts';
@@ -123,7 +123,7 @@ function sendersOf(
   return channel.providers.flatMap((entry, i): DomainSender[] => {
     const { use, ...settings } = entry;
     const provider = lookUp(providers, String(use));
-    const domain = typeof settings.from === 'string' ? domainOf(settings.from) : undefined;
+    const domain = typeof settings.from === 'string' ? domainOfMailbox(settings.from) : undefined;
     if (!provider || domain === undefined) return [];
     const own = secrets[i];
     const route = provider.mailRoute?.({ ...settings, ...(isObject(own) && own) } as never);
@@ -142,10 +142,4 @@ function readSecrets(open: () => JsonObject[]): JsonObject[] {
     if (!(error instanceof AppError)) throw error;
     return [];
   }
-}
-
-/** Returns the domain of a mailbox such as `Acme <no-reply@acme.test>`, in its ASCII form. */
-function domainOf(mailbox: string): string | undefined {
-  const [, domain] = /@([^@>\s]+)>?\s*$/.exec(mailbox) ?? [];
-  return domain === undefined ? undefined : readDomain(domain);
 }
