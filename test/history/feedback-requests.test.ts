@@ -213,7 +213,7 @@ describe('feedback counts only for the channel that received it', () => {
     expect(body).toMatchObject([{ target: 'ada@x.test', projects: [own] }]);
     expect(await tenant.outcomes(await tenant.trigger())).toEqual(['ada@x.test suppressed: address.suppressed']);
     const testSend = async (path: string) =>
-      (await tenant.ask({ method: 'POST', path: `${base}${path}/out/test/`, body: { address: 'ada@x.test' } })).body;
+      (await tenant.ask({ method: 'POST', path: `${base}${path}/out/test/`, body: { to: 'ada@x.test' } })).body;
     expect(await testSend(`/p/${own}/c`)).toMatchObject({ ok: false, reason: 'address.suppressed' });
     expect(await testSend('/c')).toMatchObject({ ok: true });
   });

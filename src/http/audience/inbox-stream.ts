@@ -5,6 +5,7 @@
 import type { ServerResponse } from 'node:http';
 import { Type } from 'typebox';
 import { invalid } from '../../core/errors.ts';
+import type { Viewer } from '../../core/live-text.ts';
 import {
   type ChangedMessage,
   type InboxStream,
@@ -12,7 +13,7 @@ import {
   streamLimits,
 } from '../../services/audience/inbox-streams.ts';
 import { plain } from '../server/route.ts';
-import { InboxMessage, showMessage, showStates } from './inbox.ts';
+import { InboxMessage, showMessage, showStates, viewerOf } from './inbox.ts';
 
 type Counts = Parameters<StreamSink['ready']>[1];
 
@@ -22,9 +23,11 @@ const maxBufferedBytes = 256 * 1024;
 /** Writes server-sent events, and signals backpressure when too many bytes are buffered. */
 class EventWriter implements StreamSink {
   readonly #response: ServerResponse;
+  readonly #viewer: Viewer;
 
-  constructor(response: ServerResponse) {
+  constructor(response: ServerResponse, viewer: Viewer) {
     this.#response = response;
+    this.#viewer = viewer;
   }
 
   ready(sequence: number, counts: Counts): boolean {
@@ -32,7 +35,7 @@ class EventWriter implements StreamSink {
   }
 
   arrived(message: ChangedMessage, counts: Counts): boolean {
-    return this.#write('message', message.sequence, { ...showMessage(message), ...counts });
+    return this.#write('message', message.sequence, { ...showMessage(message, this.#viewer), ...counts });
   }
 
   updated(messages: ChangedMessage[], sequence: number, counts: Counts): boolean {
@@ -124,7 +127,7 @@ export const streamInbox = plain(['org', 'username'], {
     raw.write(`retry: ${reconnectMs}\n\n`);
     const endsAt = Math.min(caller.expiresAt ?? Number.POSITIVE_INFINITY, Date.now() + streamLimits.lifetimeMs);
     const options = { organizationId: organization.id, userId: user.id, after, endsAt };
-    const stream: InboxStream = streams.open(options, new EventWriter(raw));
+    const stream: InboxStream = streams.open(options, new EventWriter(raw, viewerOf(caller)));
     raw.on('drain', () => streams.drained(stream));
     raw.on('close', () => streams.close(stream));
     return reply as never;

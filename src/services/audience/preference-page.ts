@@ -24,7 +24,7 @@ import type { Deps } from '../deps.ts';
 import { listChannelTypes, storePreferences, storeQuietHours, toChoices } from './preferences.ts';
 
 export type { LinkedUser } from '../../db/audience/recipient-links.ts';
-export { sampleToken } from '../../pipeline/message-links.ts';
+export { sampleToken } from '../../core/live-text.ts';
 export { findLinkHolder, findUnsubscribeLink, preferencesPath } from './recipient-links.ts';
 
 export interface PageCategory {

@@ -5,6 +5,7 @@
 import type { FeedbackEvent } from '../../core/feedback/event.ts';
 import { type DeliveryReference, feedbackKey, findReference } from '../../core/feedback/identify.ts';
 import { uuidv7 } from '../../core/ids.ts';
+import { withoutTokens } from '../../core/live-text.ts';
 import type { SuppressionReason } from '../../core/suppressions.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import { lockLedger } from '../../db/connection/transaction.ts';
@@ -118,7 +119,8 @@ function toRow(
     type,
     permanent,
     reason,
-    detail: toStorable(event.text),
+    // A bounce may quote the message.
+    detail: event.text === null ? null : toStorable(withoutTokens(event.text)),
     recipient: toStorable(event.recipient),
     message_id: toStorable(event.messageId),
     delivery_ref: toStorable(event.deliveryId),
