@@ -156,7 +156,7 @@ test('a signature of Mailgun counts for one body, however often it is used, unti
 });
 
 describe('feedback counts only for the channel that received it', () => {
-  /** An organization with a channel of its own, and two projects with channels of theirs. */
+  /** An organization with its own channel, and a second project. */
   async function twoProjects() {
     const tenant = await tenantWith('postmark');
     const base = `/api/o/${tenant.slug}`;

@@ -23,10 +23,10 @@ export async function findFeedbackChannelAcrossTenants(db: Db, token: string): P
 }
 
 /** Returns the channels with the same type and owner: a project, or the organization itself. */
-export async function listSiblings(db: Db, { organization_id, project_id, type }: FeedbackChannel) {
+export async function listSiblings(db: Db, organizationId: number, { project_id, type }: FeedbackChannel) {
   const { rows } = await sql<Pick<FeedbackChannel, 'id' | 'type' | 'providers'>>`
     select id, type, providers from channels
-    where organization_id = ${organization_id} and type = ${type} and project_id is not distinct from ${project_id}
+    where organization_id = ${organizationId} and type = ${type} and project_id is not distinct from ${project_id}
     order by id`.execute(db);
   return rows;
 }

@@ -35,7 +35,7 @@ export function feedbackSourcesOf(
 
 /** Returns the channels whose deliveries a report to this channel may be about. */
 export async function findServed({ db }: Pick<Deps, 'db'>, channel: channels.FeedbackChannel): Promise<number[]> {
-  return servedChannels(channel, await channels.listSiblings(db, channel));
+  return servedChannels(channel, await channels.listSiblings(db, channel.organization_id, channel));
 }
 
 export interface FeedbackAddress extends channels.FeedbackChannel {
