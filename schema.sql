@@ -917,6 +917,7 @@ CREATE TABLE suppressions (
   since timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz,
   feedback_id text,
+  projects bigint[],
   CONSTRAINT suppressions_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT suppressions_organization_id_target_channel_type_key UNIQUE (organization_id, target, channel_type),
   CONSTRAINT suppressions_reason_check CHECK (reason = ANY (ARRAY['bounced', 'complained', 'unsubscribed', 'manual'])),
@@ -961,6 +962,7 @@ CREATE TABLE feedback_unmatched (
   message_id text,
   delivery_ref text,
   at timestamptz NOT NULL,
+  channels bigint[],
   CONSTRAINT feedback_unmatched_pkey PRIMARY KEY (organization_id, key),
   CONSTRAINT feedback_unmatched_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
@@ -1080,6 +1082,19 @@ CREATE TABLE organization_changes (
   key jsonb NOT NULL,
   CONSTRAINT organization_changes_pkey PRIMARY KEY (organization_id, id)
 );
+
+CREATE TABLE received_signatures (
+  organization_id bigint NOT NULL,
+  channel_id bigint NOT NULL,
+  signature uuid NOT NULL,
+  body uuid NOT NULL,
+  received_at timestamptz NOT NULL,
+  expires_at timestamptz NOT NULL,
+  CONSTRAINT received_signatures_pkey PRIMARY KEY (organization_id, channel_id, signature),
+  CONSTRAINT received_signatures_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX received_signatures_expiring ON received_signatures (expires_at);
+CREATE INDEX received_signatures_kept ON received_signatures (organization_id, channel_id, received_at) WHERE expires_at = 'infinity'::timestamp with time zone;
 
 CREATE TABLE unexpanded_counts (
   organization_id bigint NOT NULL,

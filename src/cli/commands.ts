@@ -1,5 +1,6 @@
 /** All commands, in the order of the help. Each module is loaded on demand, because `serve` needs no other command. */
 import type { AppError } from '../core/errors.ts';
+import { lookUp } from '../core/lookup.ts';
 import { closestOf } from '../lib/closest.ts';
 import { type Command, didYouMean, usageError } from './command.ts';
 
@@ -33,7 +34,7 @@ const commands: Record<string, () => Promise<Command>> = {
 };
 
 export async function findCommand(name: string): Promise<Command | undefined> {
-  return Object.hasOwn(commands, name) ? commands[name]!() : undefined;
+  return lookUp(commands, name)?.();
 }
 
 export function loadCommands(): Promise<Command[]> {

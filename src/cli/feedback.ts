@@ -2,6 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import type { FeedbackEvent } from '../core/feedback/event.ts';
+import { lookUp } from '../core/lookup.ts';
 import { type Command, type Terminal, usageError } from './command.ts';
 import { listFeedback } from './feedback-list.ts';
 import { printable } from './format.ts';
@@ -63,7 +64,8 @@ async function read(args: string[], terminal: Terminal): Promise<number> {
   });
   const readers = await terminal.loadFeedbackReaders();
   const { provider = '', 'content-type': contentType = '', details = false } = values;
-  if (!Object.hasOwn(readers, provider)) {
+  const reader = lookUp(readers, provider);
+  if (!reader) {
     throw usageError(`--provider must be one of ${Object.keys(readers).join(', ')}`);
   }
   if (positionals.length === 0) throw usageError('name at least one file or folder: see `belfry help feedback`');
@@ -71,7 +73,7 @@ async function read(args: string[], terminal: Terminal): Promise<number> {
   for (const name of positionals) {
     for await (const { file, content } of contentsOf(name)) {
       try {
-        for (const event of readers[provider]!.read({ contentType, bytes: await content() })) {
+        for (const event of reader.read({ contentType, bytes: await content() })) {
           terminal.print(JSON.stringify(toLine(file, event, details)));
         }
       } catch (error) {

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { media } from '../core/configuration/document.ts';
 import { parseDuration } from '../core/durations.ts';
+import { lookUp } from '../core/lookup.ts';
 import { readTarget, type SuppressionReason, suppressionLimits, suppressionReasons } from '../core/suppressions.ts';
 import { listSuppressions } from '../db/audience/suppressions.ts';
 import * as suppressionList from '../services/audience/suppressions.ts';
@@ -46,7 +47,7 @@ export  Print all entries as a CSV file that can be imported again.
     'belfry suppressions import --org acme bounces.csv',
   ],
   async run([action = '', ...args], terminal) {
-    const run = Object.hasOwn(actions, action) ? actions[action] : undefined;
+    const run = lookUp(actions, action);
     if (!run) throw usageError('choose list, add, remove, import or export: see `belfry help suppressions`');
     return run(args, terminal);
   },

@@ -1,4 +1,5 @@
 /** What recipients read where they acknowledge: on the page behind `{{ acknowledge_url }}`, on buttons and in answers to them. By language. */
+import { lookUp } from './lookup.ts';
 import { fillText, fold } from './text.ts';
 
 export interface AcknowledgeTexts {
@@ -82,7 +83,7 @@ const texts: Record<string, AcknowledgeTexts> = {
 
 /** Returns the texts for a locale such as `de` or `pt-BR`: English for a language without texts. */
 export function acknowledgeTextsIn(locale: string | null | undefined): AcknowledgeTexts {
-  return texts[languageOf(locale)]!;
+  return lookUp(texts, languageOf(locale))!;
 }
 
 function languageOf(locale: string | null | undefined): string {
@@ -105,7 +106,7 @@ export function describeAcknowledgement(
 ): string | undefined {
   const { acknowledged_at, acknowledged_by, resolved_at, resolved_by } = state;
   const language = languageOf(locale);
-  const own = texts[language]!;
+  const own = lookUp(texts, language)!;
   const at = (time: string) =>
     new Intl.DateTimeFormat(language, { dateStyle: 'long', timeStyle: 'long', timeZone: 'UTC' }).format(new Date(time));
   if (resolved_at) return fillText(own.resolved, { by: resolved_by ?? '', at: at(resolved_at) });

@@ -1,6 +1,7 @@
 /** The files that messages carry: their limits, names and types. */
 import { type Static, Type } from 'typebox';
 import type { FieldErrors } from './errors.ts';
+import { lookUp } from './lookup.ts';
 
 export const attachmentLimits = {
   /** Per message. */
@@ -161,7 +162,7 @@ const typesByExtension: Record<string, string> = {
 
 /** Returns the media type of a file by its extension. */
 export function typeOfFileName(name: string): string {
-  return typesByExtension[/\.([^.]+)$/.exec(name)?.[1]?.toLowerCase() ?? ''] ?? 'application/octet-stream';
+  return lookUp(typesByExtension, /\.([^.]+)$/.exec(name)?.[1]?.toLowerCase() ?? '') ?? 'application/octet-stream';
 }
 
 /** Mail services refuse these, and no notification needs them. */

@@ -2,6 +2,7 @@
  * What happens to messages that were already sent when their occurrence ends: an acknowledgement or a resolution updates
  * them, a cancellation retracts them.
  */
+import { lookUp } from './lookup.ts';
 import { resolveTimezone } from './render/template-filters.ts';
 
 export type OccurrenceChange = 'acknowledged' | 'resolved' | 'cancelled';
@@ -77,7 +78,7 @@ export function noteFor(
   const wanted = (locale ?? '').replace('_', '-');
   const [language = ''] = wanted.toLowerCase().split('-');
   const isKnown = Object.hasOwn(texts, language);
-  const [withName, alone] = texts[isKnown ? language : 'en']![change];
+  const [withName, alone] = lookUp(texts, isKnown ? language : 'en')![change];
   const timeZone = timezone === undefined ? 'UTC' : resolveTimezone(timezone);
   const format = (options: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat(isKnown ? [...canonical(wanted), language] : 'en-GB', { timeZone, ...options });

@@ -4,6 +4,7 @@ import addFormats from 'ajv-formats';
 import type { Static, TSchema } from 'typebox';
 import { type AppError, type FieldErrors, invalid } from './errors.ts';
 import { cleanJson } from './json.ts';
+import { lookUp } from './lookup.ts';
 import { isEmail } from './text.ts';
 
 /** The maximum number of fields in one response. */
@@ -109,7 +110,7 @@ function describe(error: ErrorObject, rootName: string): [field: string, message
     case 'type':
       return [field, `must be ${[error.params.type].flat().map(article).join(' or ')}`];
     case 'format':
-      return [field, formats[error.params.format as string] ?? `must be a valid ${error.params.format}`];
+      return [field, lookUp(formats, error.params.format as string) ?? `must be a valid ${error.params.format}`];
     case 'pattern':
       return [field, error.parentSchema?.patternHint ?? `must match ${error.params.pattern}`];
     case 'const':

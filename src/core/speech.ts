@@ -1,4 +1,5 @@
 /** Spoken messages, and answers to text messages, as TwiML: https://www.twilio.com/docs/voice/twiml, https://www.twilio.com/docs/messaging/twiml. */
+import { lookUp } from './lookup.ts';
 
 /** Languages that Twilio's voices speak, https://www.twilio.com/docs/voice/twiml/say#attributes-language. The first of a language is its default. */
 const spoken = [
@@ -31,7 +32,7 @@ export function toSpeech(text: string, locale: string | undefined): string {
 /** Returns a document that speaks the text and posts the key that was pressed. */
 export function toQuestion(text: string, locale: string | undefined, action: string): string {
   const language = speechLanguageOf(locale);
-  const prompt = prompts[language.slice(0, 2)];
+  const prompt = lookUp(prompts, language.slice(0, 2));
   const spokenPrompt = prompt ? say(prompt, language) : say(prompts.en!, 'en-US');
   const url = escapeXml(action);
   return document(

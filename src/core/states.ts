@@ -3,6 +3,7 @@
  * for. This table has the only label, sentence and color of each.
  */
 import type { OccurrenceOutcome } from './decision/outcome.ts';
+import { lookUp } from './lookup.ts';
 import type { DeliveryStatus } from './statuses.ts';
 
 /** Green: it worked. Red: it did not. Orange: uncertain, or action is needed. Yellow and violet: it waits. */
@@ -195,7 +196,7 @@ export function deliveryStateOf({ status, reason, next_attempt_at, ...after }: D
   if (status === 'failed' && reason === 'bounced') return 'bounced';
   if (status !== 'pending') return status;
   if (!next_attempt_at) return 'held';
-  return reason === null ? 'pending' : (waitStates[reason] ?? 'waiting');
+  return reason === null ? 'pending' : (lookUp(waitStates, reason) ?? 'waiting');
 }
 
 /** What all open deliveries of an occurrence wait for. */
@@ -216,5 +217,5 @@ export function occurrenceStateOf({ outcome, isDryRun, wait }: OccurrenceFacts):
   if (outcome === 'suppressed' && isDryRun) return 'dry_run';
   if (outcome !== 'sending' || !wait) return outcome;
   if (wait.status === 'retrying') return 'retrying';
-  return waitStates[wait.reason ?? ''] ?? 'waiting';
+  return lookUp(waitStates, wait.reason ?? '') ?? 'waiting';
 }

@@ -17,6 +17,13 @@ export interface Suppression {
   /** The note of the entry. */
   detail?: string | null;
   since: Date;
+  /** Ids of the projects whose channels send nothing to it; null or absent: no channel does. */
+  projects?: readonly number[] | null;
+}
+
+/** Returns whether a channel sends nothing because of the entry. What a project's channel reported stops only that project's channels. */
+export function stopsChannel({ projects }: Suppression, { projectId }: { projectId?: number | null }): boolean {
+  return !projects || projects.includes(projectId ?? 0);
 }
 
 /** Returns the target of an entry as it is stored and compared, or why it is not valid for the type of channel. */

@@ -31,7 +31,7 @@ import type { Limits } from './limits.ts';
 import type { Log } from './log.ts';
 import type { Meters } from './meters.ts';
 import type { Senders } from './senders.ts';
-import { toStorableText } from './settlements.ts';
+import { toStorableDetail } from './settlements.ts';
 
 /** How often to look for waiting updates that no announcement was received for. */
 const pollEveryMs = 60_000;
@@ -194,7 +194,7 @@ export class MessageUpdater {
         by,
         action,
         outcome: status === 'waiting' ? 'retrying' : status,
-        detail: outcome.ok ? null : toStorableText(outcome.reason),
+        detail: outcome.ok ? null : toStorableDetail(outcome.reason),
         ms: Math.max(0, now - beganAt),
       },
     });

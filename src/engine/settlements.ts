@@ -5,6 +5,7 @@
 import { explainReason } from '../core/decision/explain.ts';
 import type { RecheckResult } from '../core/decision/recheck.ts';
 import { AppError } from '../core/errors.ts';
+import { withoutTokens } from '../core/live-text.ts';
 import { isUnavailable } from '../db/connection/pool.ts';
 import type { Delivery, Settlement } from '../db/ledger/deliveries.ts';
 import { isLocalFailure } from '../lib/outbound-error.ts';
@@ -166,7 +167,7 @@ export function settlementOf(
     event_id: null,
     since: null,
     ...change,
-    detail: toStorableText(change.detail),
+    detail: toStorableDetail(change.detail),
     provider_message_id: toStorableText(change.provider_message_id),
   };
 }
@@ -175,6 +176,11 @@ function toUnknown(change: Partial<Settlement>): Pick<Settlement, 'status'> & Pa
   if (change.reason === 'unknown') return { ...change, status: 'unknown' };
   const detail = change.detail ?? explainReason(change.reason ?? null);
   return { ...change, status: 'unknown', reason: 'unknown.earlier', detail };
+}
+
+/** Cleans what a provider answered, which may quote the message: others read it, and links in it must not work for them. */
+export function toStorableDetail(text: string | null | undefined): string | null {
+  return toStorableText(text && withoutTokens(text));
 }
 
 /** Cleans text from a provider: a character that PostgreSQL cannot store would fail the whole batch of outcomes. */

@@ -281,7 +281,6 @@ export function resolveWithoutOrganization(deps: Deps, params: Params): Resource
 /** Throws a not-found error for the first resource that does not exist or is outside the caller's scope. */
 export async function resolve(deps: Deps, scope: Scope, params: Params): Promise<Resources> {
   const entries = entriesOf(params);
-  for (const [, text] of entries) if (!isStorable(text)) throw notFound('path.not_found', 'path', text);
   const { org, prj, app, evt } = params;
   const cached = deps.tenantCache.resolvePath({ org: org!, prj, app, evt });
   const path = cached instanceof Promise ? await cached : cached;
@@ -301,7 +300,7 @@ export function notFound(code: ErrorCode, noun: string, name: string): AppError 
   return new AppError(code, `${noun} ${JSON.stringify(name)} not found, or you do not have access to it`);
 }
 
-/** PostgreSQL stores neither NUL characters nor lone surrogates. */
+/** PostgreSQL stores neither NUL characters nor lone surrogates. No path with such a parameter exists: see server.ts. */
 export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }

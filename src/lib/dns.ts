@@ -74,7 +74,7 @@ export class DnsSession {
     } catch (error) {
       const { code = '' } = error as NodeJS.ErrnoException;
       if (code === 'ENOTFOUND' || code === 'ENODATA') return { status: 'none' };
-      return { status: 'failed', reason: reasons[code] ?? `the lookup failed (${code})` };
+      return { status: 'failed', reason: reasons.get(code) ?? `the lookup failed (${code})` };
     }
   }
 
@@ -108,14 +108,16 @@ export class DnsSession {
 
 const noAnswer = 'the DNS server did not answer in time';
 
-const reasons: Record<string, string> = {
-  ETIMEOUT: noAnswer,
-  ECANCELLED: noAnswer,
-  ESERVFAIL: 'the DNS server reported an error (SERVFAIL)',
-  EREFUSED: 'the DNS server refused to answer (REFUSED)',
-  ECONNREFUSED: 'the DNS server cannot be reached',
-  EBADRESP: 'the answer of the DNS server cannot be read',
-};
+const reasons = new Map(
+  Object.entries({
+    ETIMEOUT: noAnswer,
+    ECANCELLED: noAnswer,
+    ESERVFAIL: 'the DNS server reported an error (SERVFAIL)',
+    EREFUSED: 'the DNS server refused to answer (REFUSED)',
+    ECONNREFUSED: 'the DNS server cannot be reached',
+    EBADRESP: 'the answer of the DNS server cannot be read',
+  }),
+);
 
 function toName(name: string): string {
   return name.toLowerCase().replace(/\.$/, '');

@@ -4,6 +4,7 @@ import type { Reach } from '../core/decision/decide.ts';
 import type { Category, CategoryKind } from '../core/decision/preferences.ts';
 import type { TenantDelivery } from '../core/feedback/identify.ts';
 import { signTrackingToken, trackHtml } from '../core/feedback/tracking.ts';
+import { sampleToken } from '../core/live-text.ts';
 import { signAcknowledgeToken, signPreferencesToken, signUnsubscribeToken } from '../core/recipient-links.ts';
 import type { RenderedLinks } from '../core/render/footer.ts';
 import type { Signer } from '../lib/signer.ts';
@@ -77,9 +78,6 @@ export function createTracking(signer: Signer, baseUrl: string | undefined): Tra
 export function isTracked({ track, kind }: Category): boolean {
   return track && kind !== 'required';
 }
-
-/** The placeholder for the token of links in previews, simulations and the history of messages. */
-export const sampleToken = 'preview';
 
 /**
  * Creates placeholder links for viewers of a message who are not its recipient: working links would let them change the

@@ -5,6 +5,7 @@
 import type { DecisionChannel } from '../core/decision/decide.ts';
 import { AppError } from '../core/errors.ts';
 import type { Json, JsonObject } from '../core/json.ts';
+import { lookUp } from '../core/lookup.ts';
 import { defaultLayout } from '../core/render/layout-default.ts';
 import {
   type CompiledLayout,
@@ -221,7 +222,7 @@ export class Plans {
     const { providers: available } = this.#deps;
     const { secrets, unreadable } = this.#openSecrets(organizationId, row);
     const providers = row.providers.flatMap(({ use, ...settings }, i): PlannedProvider[] => {
-      const provider = available[use as string];
+      const provider = lookUp(available, String(use));
       return provider ? [{ provider, settings: { ...settings, ...secrets[i] } }] : [];
     });
     const [first] = providers;

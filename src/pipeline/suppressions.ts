@@ -40,7 +40,9 @@ export async function markSuppressed<Person extends SuppressiblePerson>(
     ]),
   );
   for (const { address, wanted } of addresses) {
-    const suppression = wanted.map(target => byKey.get(keyOf(target))).find(Boolean);
+    const entries = wanted.flatMap(target => byKey.get(keyOf(target)) ?? []);
+    // The domain may be on the list for all channels, and the address only for those of a project.
+    const suppression = entries.find(({ projects }) => !projects) ?? entries[0];
     if (suppression) address.suppression = suppression;
   }
   return people;

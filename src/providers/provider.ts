@@ -11,6 +11,7 @@ import { defaultWarmUpGrowth } from '../core/day-limit.ts';
 import type { Reach } from '../core/decision/decide.ts';
 import type { FeedbackBody, FeedbackRequest, Verification } from '../core/feedback/event.ts';
 import type { Json, JsonObject } from '../core/json.ts';
+import { lookUp } from '../core/lookup.ts';
 import type { MailSender } from '../core/mail-domain/examine.ts';
 import type { UpdateAction } from '../core/message-updates.ts';
 import type { Outcome, Sender, Tools } from './sending.ts';
@@ -105,7 +106,7 @@ export interface Interaction {
   token?: string;
   /** What the person replied, if it was no button. */
   reply?: string;
-  /** When it was replied, if the service says so: only older messages are meant. */
+  /** When it was replied, if the service says so: only what was sent before is meant. `verify` must return `once`. */
   repliedAt?: Date;
   /** Addresses of the channel's type by which the person may be known, such as a member id. */
   addresses: string[];
@@ -183,7 +184,7 @@ const specialWords: Record<string, string> = {
 
 /** Turns `api_key_sid` into "API key SID", for settings without their own title. */
 function titleOf(field: string): string {
-  const [first = '', ...rest] = field.split('_').map(word => specialWords[word] ?? word);
+  const [first = '', ...rest] = field.split('_').map(word => lookUp(specialWords, word) ?? word);
   return [first.charAt(0).toUpperCase() + first.slice(1), ...rest].join(' ');
 }
 
@@ -208,7 +209,7 @@ interface FieldMistake {
  * a secret.
  */
 export function checkEntry(providers: Providers, entry: ProviderEntry, medium: string): FieldMistake[] {
-  const provider = findProvider(providers, entry.use);
+  const provider = lookUp(providers, entry.use);
   if (!provider) {
     const names = Object.keys(providers).join(', ');
     return [{ field: 'use', message: `there is no provider ${JSON.stringify(entry.use)} (there are ${names})` }];
@@ -238,7 +239,7 @@ export function withGenerated(
   entry: ProviderState,
   stored: readonly ProviderState[],
 ): ProviderState {
-  const provider = findProvider(providers, entry.use);
+  const provider = lookUp(providers, entry.use);
   const generates = provider?.generates;
   if (!provider || !generates || entry.settings[generates.publicField] !== undefined) return entry;
   const generated = generates.make();
@@ -256,7 +257,7 @@ export function withGenerated(
 
 /** Returns the secrets that an entry still lacks after stored ones were filled in. */
 export function findMissing(providers: Providers, { use, settings, secrets }: ProviderState): FieldMistake[] {
-  const provider = findProvider(providers, use);
+  const provider = lookUp(providers, use);
   if (!provider) return [];
   return shapeErrors(provider.settings, { ...settings, ...secrets })
     .filter(error => error.missing && isSecret(provider, error.field))
@@ -272,7 +273,7 @@ function findMissingPublicHalf({ generates }: Provider, settings: JsonObject): F
 
 /** Splits a valid entry into settings and secrets; a secret to be removed is null. */
 export function readEntry(providers: Providers, { use, ...fields }: ProviderEntry): ProviderState {
-  const provider = findProvider(providers, use);
+  const provider = lookUp(providers, use);
   const state: ProviderState = { use, settings: {}, secrets: {} };
   for (const [field, value] of Object.entries(provider ? parseTexts(provider, fields) : fields)) {
     const side = isSecret(provider, field) ? state.secrets : state.settings;
@@ -283,23 +284,19 @@ export function readEntry(providers: Providers, { use, ...fields }: ProviderEntr
 
 /** Also removes fields that were stored before they were marked as secret. */
 export function withoutSecrets(providers: Providers, use: string, fields: JsonObject): JsonObject {
-  const provider = findProvider(providers, use);
+  const provider = lookUp(providers, use);
   return Object.fromEntries(Object.entries(fields).filter(([field]) => !isSecret(provider, field)));
 }
 
 /** Returns the settings that decide where secrets go. */
 export function destinationsOf(providers: Providers, use: string): string[] {
-  const provider = findProvider(providers, use);
+  const provider = lookUp(providers, use);
   return Object.keys(provider?.settings.properties ?? {}).filter(field => schemaOf(provider, field)?.destination);
-}
-
-function findProvider(providers: Providers, use: string): Provider | undefined {
-  return Object.hasOwn(providers, use) ? providers[use] : undefined;
 }
 
 function schemaOf(provider: Provider | undefined, field: string): (TSchema & Record<string, unknown>) | undefined {
   const properties: Record<string, TSchema> = provider?.settings.properties ?? {};
-  return Object.hasOwn(properties, field) ? (properties[field] as TSchema & Record<string, unknown>) : undefined;
+  return lookUp(properties, field) as (TSchema & Record<string, unknown>) | undefined;
 }
 
 function isSecret(provider: Provider | undefined, field: string): boolean {

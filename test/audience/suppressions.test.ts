@@ -99,6 +99,7 @@ test('what providers report is added in one transaction, shortened, without repl
     reason: 'bounced' as const,
     source: 'mailgun',
     detail: `550\0${'x'.repeat(600)}`,
+    projects: null,
     ...more,
   });
   const reports = [report('Hard@four.test', { feedback_id: 'e1' }), report('hard@four.test'), report('not an address')];

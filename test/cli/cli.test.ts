@@ -141,7 +141,7 @@ test('feedback list prints the events of an organization, with the database and 
   const { deps } = service.runtime;
   const { id } = await getOrganization(deps, 'acme');
   const bounce = feedbackEvent({ type: 'bounced', permanent: true, recipient: 'ada@x.test', messageId: 'm-1' });
-  await storeFeedback(deps, id, 'postmark', [bounce], Date.now());
+  await storeFeedback(deps, id, null, 'postmark', [bounce], Date.now());
   for (const run of [local, (...args: string[]) => remote(key, ...args)]) {
     const unmatched = await run('feedback', 'list', '--org', 'acme', '--unmatched');
     expect(unmatched.stdout).toMatch(/bounced permanently \(other\) +postmark +ada@x\.test +m-1/);

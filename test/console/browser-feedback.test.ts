@@ -113,7 +113,9 @@ test('a channel shows the address to enter at the service, and a delivery shows 
     feedbackEvent({ type: 'delivered', deliveryId, at: new Date(Date.now() - 60_000).toISOString() }),
     feedbackEvent({ type: 'bounced', deliveryId, permanent: true, reason: 'unknown_user', text }),
   ];
-  expect(await storeFeedback(deps, sent.organization_id, 'postmark', events, Date.now())).toMatchObject({ matched: 2 });
+  expect(await storeFeedback(deps, sent.organization_id, null, 'postmark', events, Date.now())).toMatchObject({
+    matched: 2,
+  });
   await page.goto(`/o/demo/occurrences/${sent.occurrence_id}?delivery=${sent.id}`);
   const drawer = page.getByRole('dialog');
   await drawer.getByText('Bounced', { exact: true }).waitFor();

@@ -1,10 +1,12 @@
 /** The webhooks of services at the address of a channel, over HTTP. */
 import { createHmac, createSign } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FeedbackRequest } from '../../src/core/feedback/event.ts';
 import { feedbackReaders } from '../../src/providers/feedback/index.ts';
 import { providers as allProviders } from '../../src/providers/index.ts';
+import { matchLateFeedback } from '../../src/services/history/feedback.ts';
 import { findFeedbackAddress, receiveFeedback, SignedDocuments } from '../../src/services/history/feedback-requests.ts';
+import { runMaintenance } from '../../src/services/operations/maintenance.ts';
 import { certificate, certificateKey } from '../support/certificate.ts';
 import { type HttpPeer, openHttpPeer } from '../support/http-peer.ts';
 import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
@@ -132,6 +134,89 @@ test('a forged signature is answered with 401, stores nothing, and is shown at t
   });
   expect((await post(url, mailgunBody(ref))).status).toBe(200);
   expect(await tenant.outcomes(id)).toEqual(['ada@x.test failed: bounced']);
+});
+
+test('a signature of Mailgun counts for one body, however often it is used, until it expires', async () => {
+  const tenant = await tenantWith('mailgun');
+  const url = await addressOf(tenant);
+  const [first, second] = [await send(tenant), await send(tenant)];
+  const body = mailgunBody(first.ref);
+  for (let i = 0; i < 2; i++) expect((await post(url, body)).status).toBe(200);
+  const replayed = await post(url, { ...mailgunBody(second.ref), signature: body.signature });
+  expect([replayed.status, replayed.body.code]).toEqual([401, 'feedback.refused']);
+  expect(await tenant.outcomes(second.id)).toEqual(['ada@x.test sent']);
+  expect((await detailsOf(tenant)).last_refusal).toContain('used for another request');
+
+  const kept = () => tenant.sql(`select from received_signatures where organization_id = ${tenant.id}`);
+  const { deps } = world.service.runtime;
+  await runMaintenance(deps, Date.now());
+  expect(await kept()).toHaveLength(1);
+  await runMaintenance(deps, Date.now() + 24 * 3_600_000 + 1_000);
+  expect(await kept()).toHaveLength(0);
+});
+
+describe('feedback counts only for the channel that received it', () => {
+  /** An organization with its own channel, and a second project. */
+  async function twoProjects() {
+    const tenant = await tenantWith('postmark');
+    const base = `/api/o/${tenant.slug}`;
+    const create = async (path: string, slug: string, from: string) => {
+      const body = { slug, name: slug, type: 'email', providers: [{ ...providers().postmark, from }] };
+      const answer = await tenant.ask({ method: 'POST', path: `${base}${path}`, body });
+      expect(answer.status, answer.text).toBe(201);
+      return answer.body.feedback.addresses[0].url as string;
+    };
+    const other = await tenant.ask({ method: 'POST', path: `${base}/p/`, body: { slug: 'rival', name: 'Rival' } });
+    expect(other.status, other.text).toBe(201);
+    return { tenant, create };
+  }
+
+  test('a channel of another project, or another domain, fails no delivery and suppresses no address', async () => {
+    const { tenant, create } = await twoProjects();
+    const { id, ref } = await send(tenant);
+    const foreign = [
+      await create('/p/rival/c/', 'rivals', 'a@acme.test'),
+      await create('/c/', 'elsewhere', 'a@elsewhere.test'),
+    ];
+    for (const url of foreign) {
+      for (const report of [bounce(ref), bounce(ref, { Type: 'SpamComplaint' })]) {
+        expect((await post(url, report)).status).toBe(200);
+      }
+    }
+    await matchLateFeedback(world.service.runtime.deps, Date.now());
+    expect(await tenant.outcomes(id)).toEqual(['ada@x.test sent']);
+    expect(await storedOf(tenant)).toEqual([]);
+    expect(await unmatchedOf(tenant)).not.toEqual([]);
+    const { body } = await tenant.ask({ path: `/api/o/${tenant.slug}/suppressions/` });
+    expect(body).toEqual([]);
+  });
+
+  test('a channel with the same owner and domain may share the account of the service', async () => {
+    const { tenant, create } = await twoProjects();
+    const { id, ref } = await send(tenant);
+    const url = await create('/c/', 'bulk', 'Bulk <bulk@ACME.test>');
+    expect((await post(url, bounce(ref))).status).toBe(200);
+    expect(await tenant.outcomes(id)).toEqual(['ada@x.test failed: bounced']);
+  });
+
+  test('what the channel of a project reports stops the channels of that project only', async () => {
+    const { tenant, create } = await twoProjects();
+    const base = `/api/o/${tenant.slug}`;
+    const { body: projects } = await tenant.ask({ path: `${base}/p/` });
+    const own = (projects as { slug: string }[]).find(({ slug }) => slug !== 'rival')!.slug;
+    // Precedes the channel of the organization with the same slug.
+    const url = await create(`/p/${own}/c/`, 'out', 'a@acme.test');
+    const { id, ref } = await send(tenant);
+    expect((await post(url, bounce(ref))).status).toBe(200);
+    expect(await tenant.outcomes(id)).toEqual(['ada@x.test failed: bounced']);
+    const { body } = await tenant.ask({ path: `${base}/suppressions/` });
+    expect(body).toMatchObject([{ target: 'ada@x.test', projects: [own] }]);
+    expect(await tenant.outcomes(await tenant.trigger())).toEqual(['ada@x.test suppressed: address.suppressed']);
+    const testSend = async (path: string) =>
+      (await tenant.ask({ method: 'POST', path: `${base}${path}/out/test/`, body: { to: 'ada@x.test' } })).body;
+    expect(await testSend(`/p/${own}/c`)).toMatchObject({ ok: false, reason: 'address.suppressed' });
+    expect(await testSend('/c')).toMatchObject({ ok: true });
+  });
 });
 
 test('without its secret, a service that signs is refused', async () => {
@@ -305,7 +390,7 @@ test('a subscription of Amazon SNS is confirmed once its signature is verified, 
       .sort()
       .map(name => `${name}\n${message[name]}\n`);
     const Signature = createSign('RSA-SHA256').update(text.join('')).sign(certificateKey, 'base64');
-    const SigningCertURL = 'https://sns.eu-central-1.amazonaws.com/cert.pem';
+    const SigningCertURL = 'https://sns.eu-central-1.amazonaws.com/SimpleNotificationService-1.pem';
     const body = JSON.stringify({ ...message, SignatureVersion: '2', Signature, SigningCertURL, ...more });
     const request: FeedbackRequest = { url: '', contentType: 'text/plain', headers: {}, bytes: Buffer.from(body) };
     return receiveFeedback({ ...deps, outbound }, address, request, new SignedDocuments(outbound));
@@ -321,7 +406,7 @@ test('a subscription of Amazon SNS is confirmed once its signature is verified, 
   await expect(receive(subscription, elsewhere)).rejects.toMatchObject({ code: 'feedback.refused' });
   expect(peer.seen).toEqual([]);
   await receive(subscription);
-  expect(peer.seen.map(seen => seen.path)).toEqual(['/cert.pem', '/confirm']);
+  expect(peer.seen.map(seen => seen.path)).toEqual(['/SimpleNotificationService-1.pem', '/confirm']);
   const Message = JSON.stringify({
     eventType: 'Bounce',
     bounce: { bounceType: 'Permanent', bouncedRecipients: [{ emailAddress: 'ada@x.test' }] },

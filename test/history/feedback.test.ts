@@ -19,7 +19,7 @@ const viaSandbox: TenantInput = { channels: [sandbox], notifications: [{ channel
 const dayMs = 86_400_000;
 
 const report = (tenant: Tenant, ...events: FeedbackEvent[]) =>
-  storeFeedback(world.service.runtime.deps, tenant.id, 'postmark', events, Date.now());
+  storeFeedback(world.service.runtime.deps, tenant.id, null, 'postmark', events, Date.now());
 
 const event = (type: FeedbackType, deliveryId: string, fields: Partial<FeedbackEvent> = {}) =>
   feedbackEvent({ type, deliveryId, at: '2026-11-17T10:03:00.000Z', ...fields });
@@ -216,7 +216,7 @@ test('a thousand events take a few statements', async () => {
   });
   const types = ['delivered', 'bounced', 'opened', 'clicked'] as const;
   const events = refs.flatMap(ref => types.map(type => event(type, ref, type === 'bounced' ? unknownUser : {})));
-  expect(await storeFeedback({ ...deps, db }, tenant.id, 'postmark', events, Date.now())).toEqual({
+  expect(await storeFeedback({ ...deps, db }, tenant.id, null, 'postmark', events, Date.now())).toEqual({
     matched: 1_000,
     unmatched: 0,
   });
@@ -229,8 +229,8 @@ test('a thousand events take a few statements', async () => {
 test('unmatched events are deleted after 30 days, and feedback with its occurrence', async () => {
   const tenant = await world.tenant({ users: ['ada@x.test'], ...viaSandbox });
   const { deps } = world.service.runtime;
-  await storeFeedback(deps, tenant.id, 'postmark', [event('opened', 'old')], Date.now() - 31 * dayMs);
-  await storeFeedback(deps, tenant.id, 'postmark', [event('opened', 'new')], Date.now() - 29 * dayMs);
+  await storeFeedback(deps, tenant.id, null, 'postmark', [event('opened', 'old')], Date.now() - 31 * dayMs);
+  await storeFeedback(deps, tenant.id, null, 'postmark', [event('opened', 'new')], Date.now() - 29 * dayMs);
   await runMaintenance(deps, Date.now());
   const unmatched = await tenant.ask({ path: `/api/o/${tenant.slug}/feedback/unmatched/` });
   expect(unmatched.body).toMatchObject([{ delivery_ref: 'new', type: 'opened' }]);

@@ -275,7 +275,7 @@ test('a reply by Twilio acknowledges the newest open escalation of that number, 
   const newer = await start(tenant, 2);
   const url = await urlOf(tenant, 'twilio');
   const reply = (Body: string, From = '+15555550123', secret = secrets.twilio) =>
-    post(url, press.twilio(url, { MessageSid: 'SM1', From, To: '+15555550100', Body }, secret));
+    post(url, press.twilio(url, { MessageSid: `SM${Body}`, From, To: '+15555550100', Body }, secret));
   const silent = { status: 200, text: '<?xml version="1.0" encoding="UTF-8"?><Response></Response>' };
   expect((await reply('1', '+15555550123', 'guessed')).status).toBe(401);
   expect(await reply('What?')).toEqual(silent);
@@ -288,6 +288,27 @@ test('a reply by Twilio acknowledges the newest open escalation of that number, 
   await reply('Übernehmen');
   expect(await tenant.occurrence(older)).toMatchObject({ acknowledged_by: 'ann@x.test by SMS' });
   expect((await reply('1')).text).toContain('<Message>There is nothing to acknowledge.</Message>');
+});
+
+test('a reply that is repeated acknowledges nothing that was sent after it, nor another one', async () => {
+  const tenant = await tenantWith(['twilio']);
+  const url = await urlOf(tenant, 'twilio');
+  const reply = (MessageSid: string) =>
+    post(url, press.twilio(url, { MessageSid, From: '+15555550123', To: '+15555550100', Body: 'ACK' }));
+  // Nothing is open yet.
+  expect((await reply('SM1')).text).toContain('There is nothing to acknowledge.');
+  const older = await start(tenant, 1);
+  const newer = await start(tenant, 2);
+  await reply('SM1');
+  expect(await tenant.occurrence(newer)).toMatchObject({ acknowledged_at: null });
+  expect((await reply('SM2')).text).toContain('Acknowledged by ann@x.test by SMS');
+  expect((await reply('SM2')).text).not.toContain('Message');
+  expect(await tenant.occurrence(older)).toMatchObject({ acknowledged_at: null });
+  const latest = await start(tenant, 3);
+  await Promise.all(['SM1', 'SM2', 'SM2'].map(reply));
+  expect(await tenant.occurrence(latest)).toMatchObject({ acknowledged_at: null });
+  await reply('SM3');
+  expect(await tenant.occurrence(latest)).toMatchObject({ acknowledged_by: 'ann@x.test by SMS' });
 });
 
 test('each account of a channel with several ones signs its own requests', async () => {

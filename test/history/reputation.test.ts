@@ -38,7 +38,7 @@ async function sendToAll(tenant: Tenant): Promise<string[]> {
 
 const report = (tenant: Tenant, type: FeedbackType, refs: string[], fields = {}) => {
   const events = refs.map(deliveryId => feedbackEvent({ type, deliveryId, ...fields }));
-  return storeFeedback(world.service.runtime.deps, tenant.id, 'postmark', events, Date.now());
+  return storeFeedback(world.service.runtime.deps, tenant.id, null, 'postmark', events, Date.now());
 };
 const bounce = (tenant: Tenant, refs: string[]) => report(tenant, 'bounced', refs, { permanent: true });
 

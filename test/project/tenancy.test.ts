@@ -70,6 +70,7 @@ const acrossTenants: Record<string, string> = {
   deleteOldRoundsAcrossTenants: 'workers are no tenant’s',
   countBulkPausedAcrossTenants: 'a metric of the whole installation',
   deleteOldReportCountsAcrossTenants: 'maintenance',
+  deleteOldSignaturesAcrossTenants: 'maintenance',
   countDueAcrossTenants: 'the backlog of the whole installation',
   listOldestDueAcrossTenants: 'workers serve all tenants; reads one row per organization',
   listRetentionsAcrossTenants: 'maintenance: what each organization keeps',

@@ -123,7 +123,7 @@ describe.each(Object.entries(signed))('%s', (name, { key, send, hasTime }) => {
     key === svixSecret ? `whsec_${Buffer.from('another key of many bytes').toString('base64')}` : `${secret}!`;
 
   test('accepts its own request', async () => {
-    expect(await check(name, send(key, seconds), key)).toEqual({ ok: true });
+    expect(await check(name, send(key, seconds), key)).toMatchObject({ ok: true });
   });
 
   test('refuses a request without a signature', async () => {
@@ -176,7 +176,7 @@ describe('Mailgun', () => {
       token: 't',
       signature: hex(`${seconds}t`),
     });
-    expect(await check('mailgun', { body: body.toString() })).toEqual({ ok: true });
+    expect(await check('mailgun', { body: body.toString() })).toMatchObject({ ok: true });
   });
 });
 
@@ -295,6 +295,18 @@ describe('Amazon SNS', () => {
     'https://user@sns.eu-west-1.amazonaws.com/a.pem',
     'https://sns.eu-west-1.amazonaws.com:8443/a.pem',
     'https://sns.eu-west-1.amazonaws.com/a.txt',
+    'https://sns.eu-west-1.amazonaws.com/a.pem',
+    ...[
+      's3',
+      's3-eu-west-1',
+      'eu-west',
+      'euwest-1',
+      'eu-west-1a',
+      'elasticbeanstalk',
+      'eu-west-1.elb',
+      'cn-north-1',
+    ].map(region => `https://sns.${region}.amazonaws.com/SimpleNotificationService-1.pem`),
+    'https://sns.eu-west-1.amazonaws.com.cn/SimpleNotificationService-1.pem',
     'x',
   ])('never fetches a certificate from %s', async SigningCertURL => {
     const fetched: string[] = [];
@@ -304,6 +316,23 @@ describe('Amazon SNS', () => {
     };
     expect(await verify(message({ SigningCertURL }), topic, { fetchText })).toMatchObject({ ok: false });
     expect(fetched).toEqual([]);
+  });
+
+  test.each(['us-east-1', 'us-gov-west-1', 'ap-southeast-10', 'il-central-1', 'mx-central-1'])(
+    'accepts a certificate of the region %s',
+    async region => {
+      const SigningCertURL = `https://sns.${region}.amazonaws.com/SimpleNotificationService-9c6465fa7f48.pem`;
+      expect(await verify(message({ SigningCertURL }), topic, { fetchText: async () => certificate })).toEqual({
+        ok: true,
+      });
+    },
+  );
+
+  test('accepts a certificate of a region in China', async () => {
+    const SigningCertURL = 'https://sns.cn-north-1.amazonaws.com.cn/SimpleNotificationService-9c6465fa7f48.pem';
+    expect(await verify(message({ SigningCertURL }), topic, { fetchText: async () => certificate })).toEqual({
+      ok: true,
+    });
   });
 
   test('refuses an expired certificate, and one that cannot be fetched or read', async () => {

@@ -1,5 +1,6 @@
 /** What the webhooks of each service report. */
 import { describe, expect, test } from 'vitest';
+import { type FeedbackEvent, feedbackReasons, feedbackTypes } from '../../src/core/feedback/event.ts';
 import { feedbackReaders } from '../../src/providers/feedback/index.ts';
 import { costOf, isTooSlow } from '../support/cpu-time.ts';
 import {
@@ -159,6 +160,31 @@ describe('bodies', () => {
     const body = ['mandrill', 'twilio'].includes(name) ? form({ mandrill_events: '[]', MessageStatus: 'x' }) : wrong;
     for (const event of read(name, body))
       expect(event).toMatchObject({ type: 'delivered', recipient: null, messageId: null });
+  });
+
+  test.each(names)('of %s with names that objects inherit give no wrong event', name => {
+    const isText = (value: unknown) => value === null || typeof value === 'string';
+    const bodies = rows.flatMap(([service, body]) => (service === name ? [body] : []));
+    for (const body of bodies) {
+      const text = typeof body === 'string' ? body : JSON.stringify(body);
+      // Every word, once as a key and once as a value of each field.
+      for (const word of new Set(text.match(/\b[A-Za-z]\w*\b/g))) {
+        for (const inherited of ['constructor', '__proto__', 'toString']) {
+          let events: FeedbackEvent[] = [];
+          try {
+            events = read(name, text.replaceAll(new RegExp(`\\b${word}\\b`, 'g'), inherited));
+          } catch (error) {
+            expect((error as Error).message).toMatch(/^(is|must|has|event) /);
+          }
+          for (const { type, permanent, reason, ...texts } of events) {
+            expect(feedbackTypes).toContain(type);
+            expect([null, ...Object.keys(feedbackReasons)]).toContain(reason);
+            expect([null, true, false]).toContain(permanent);
+            expect(Object.values(texts).every(isText)).toBe(true);
+          }
+        }
+      }
+    }
   });
 
   test('with too many events are refused', () => {

@@ -1,6 +1,7 @@
 /** Lists the fields in which two states differ, for people to read: `providers.0.port: 25 → 2525`. */
 
 import { canonicalJson, isObject, type Json } from '../json.ts';
+import { lookUp } from '../lookup.ts';
 import type { ChannelState, ProviderState, WebhookState } from './state.ts';
 
 export interface FieldChange {
@@ -56,16 +57,11 @@ export function toProviderEntry({ use, settings }: ProviderState): { use: string
 function compare(field: string, from: unknown, to: unknown, changes: FieldChange[]): void {
   if (isObject(from) && isObject(to)) {
     for (const key of new Set([...Object.keys(from), ...Object.keys(to)])) {
-      compare(`${field}.${key}`, own(from, key), own(to, key), changes);
+      compare(`${field}.${key}`, lookUp(from, key), lookUp(to, key), changes);
     }
   } else if (Array.isArray(from) && Array.isArray(to) && [...from, ...to].every(isObject)) {
     for (let i = 0; i < Math.max(from.length, to.length); i++) compare(`${field}.${i}`, from[i], to[i], changes);
   } else if ((from === undefined) !== (to === undefined) || canonicalJson(from) !== canonicalJson(to)) {
     changes.push({ field, from: from ?? null, to: to ?? null });
   }
-}
-
-/** Ignores inherited properties: a key can be named `constructor`. */
-function own(object: Record<string, unknown>, key: string): unknown {
-  return Object.hasOwn(object, key) ? object[key] : undefined;
 }

@@ -7,6 +7,7 @@ import type { ErrorObject } from 'ajv/dist/2020.js';
 import { type FieldErrors, invalid } from '../errors.ts';
 import { deepSize } from '../expressions/costs.ts';
 import { canonicalJson, isObject, type Json, type JsonObject } from '../json.ts';
+import { lookUp } from '../lookup.ts';
 import { createAjv, toFieldErrors } from '../schema.ts';
 import { compilePattern, type Pattern } from './patterns.ts';
 import { type ContextSchema, expandReferences, schemaFormats } from './schema.ts';
@@ -72,7 +73,7 @@ function compile(schema: Json): Check {
     return schema === true ? () => true : (_, run) => fail(run, {}, 'false', {}, 'must be absent');
   }
   const checks = Object.keys(schema).flatMap(keyword => {
-    const make = Object.hasOwn(keywords, keyword) ? keywords[keyword] : undefined;
+    const make = lookUp(keywords, keyword);
     return make ? [make(schema[keyword] as never, schema)] : [];
   });
   const cost = 1 + checks.length / 8;
@@ -96,7 +97,7 @@ function fail(run: Run, schema: JsonObject, keyword: string, params: object, mes
 /** Creates a check from the value of a keyword and the schema that contains it. */
 type Make = (value: never, schema: JsonObject) => Check;
 
-const isType: Record<string, (value: Json) => boolean> = {
+const isType = {
   object: isObject,
   array: Array.isArray,
   string: value => typeof value === 'string',
@@ -104,7 +105,7 @@ const isType: Record<string, (value: Json) => boolean> = {
   integer: Number.isInteger,
   boolean: value => typeof value === 'boolean',
   null: value => value === null,
-};
+} satisfies Record<string, (value: Json) => boolean>;
 
 const forNumbers =
   (keyword: string, message: string, holds: (value: number, limit: number) => boolean): Make =>
@@ -138,7 +139,7 @@ const forSize =
   (keyword: string, type: 'array' | 'object', message: string, holds: (size: number, limit: number) => boolean): Make =>
   (limit: number, schema) =>
   (value, run) => {
-    if (!isType[type]!(value)) return true;
+    if (!isType[type](value)) return true;
     const size = Array.isArray(value) ? value.length : fieldsOf(run, value as JsonObject).length;
     return holds(size, limit) || fail(run, schema, keyword, { limit }, message.replace('#', String(limit)));
   };
@@ -179,7 +180,7 @@ function matches(run: Run, { test, size }: Pattern, text: string): boolean {
 
 const keywords: Record<string, Make> = {
   type: (type: string | string[], schema) => {
-    const tests = [type].flat().map(name => isType[name]!);
+    const tests = [type].flat().map(name => lookUp<(value: Json) => boolean>(isType, name)!);
     return (value, run) => tests.some(test => test(value)) || fail(run, schema, 'type', { type });
   },
   enum: (values: Json[], schema) => {

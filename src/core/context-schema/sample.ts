@@ -1,6 +1,7 @@
 /** Creates a sample context from a schema: its examples and defaults, or placeholder values where there are none. */
 
 import { isObject, type Json, type JsonObject } from '../json.ts';
+import { lookUp } from '../lookup.ts';
 import { type ContextSchema, expandReferences } from './schema.ts';
 
 const byFormat: Record<string, string> = {
@@ -51,7 +52,7 @@ function sampleOf(schema: Json, name: string): Json {
     case 'null':
       return null;
     case 'string':
-      return byFormat[String(schema.format)] ?? name;
+      return lookUp(byFormat, String(schema.format)) ?? name;
     default:
       return others[0] ?? name;
   }

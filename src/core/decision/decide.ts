@@ -3,7 +3,7 @@
  * Reasons are a closed list with stable codes.
  */
 
-import { describeSuppression, type Suppression } from '../suppressions.ts';
+import { describeSuppression, type Suppression, stopsChannel } from '../suppressions.ts';
 import { addressKind, fold } from '../text.ts';
 import type { TriggerOptions } from '../trigger.ts';
 import { type Choices, describePreferenceDecision, resolvePreference, type Topic } from './preferences.ts';
@@ -107,6 +107,8 @@ export interface DecisionChannel {
   id: number;
   slug: string;
   type: string;
+  /** The project that it belongs to; null or absent: the organization's. */
+  projectId?: number | null;
   enabled: boolean;
   reach: Reach;
   usable: boolean;
@@ -199,7 +201,7 @@ export function decide(
   if (refused) return [{ address: first?.value ?? null, ...refused }];
   const working = all.filter(address => !address.disabled);
   if (working.length === 0) return [{ address: first!.value, reason: 'address.disabled' }];
-  const reachable = working.filter(address => !address.suppression);
+  const reachable = working.filter(({ suppression }) => !suppression || !stopsChannel(suppression, channel));
   if (reachable.length === 0) return [{ address: working[0]!.value, ...refuseSuppressed(working[0]!.suppression!) }];
   const closesAt = findDigestEnd(channel, recipient, circumstances);
   // Quiet hours are checked when the digest closes.

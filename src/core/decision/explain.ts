@@ -1,5 +1,6 @@
 /** Explains the status of a delivery in a sentence that support staff can pass on. */
 
+import { lookUp } from '../lookup.ts';
 import type { DeliveryStatus } from '../statuses.ts';
 import { type Reason, reasons } from './decide.ts';
 
@@ -87,5 +88,5 @@ export function explainAbsence(reason: Reason, isFinal: boolean, about = ''): st
 /** Returns the text of a reason code, without a full stop. */
 export function explainReason(reason: string | null): string {
   if (reason === null) return 'no reason was given';
-  return Object.hasOwn(reasons, reason) ? reasons[reason as Reason] : reason;
+  return lookUp<string>(reasons, reason) ?? reason;
 }

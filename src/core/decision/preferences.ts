@@ -3,6 +3,7 @@
  * specific one decides. A broad choice never changes a specific one, and preferences do not apply to required categories.
  */
 import { type Static, Type } from 'typebox';
+import { lookUp } from '../lookup.ts';
 import { limits, slugPattern } from '../text.ts';
 
 export const categoryKinds = ['required', 'transactional', 'promotional'] as const;
@@ -122,7 +123,7 @@ export function isOffered({ channels }: Category, channelType: string): boolean 
 
 /** Returns name and description in the best matching language: pt-BR, then pt, then the category's own. */
 export function localizeCategory({ name, description, locales }: Category, locale: string | null | undefined) {
-  const translation = locale ? (locales[locale] ?? locales[locale.split('-')[0]!]) : undefined;
+  const translation = locale ? (lookUp(locales, locale) ?? lookUp(locales, locale.split('-')[0]!)) : undefined;
   return { name: translation?.name ?? name, description: translation?.description ?? description };
 }
 

@@ -4,6 +4,7 @@
  */
 import { Temporal } from 'temporal-polyfill';
 import { type Static, Type } from 'typebox';
+import { lookUp } from '../lookup.ts';
 
 /** In ISO order: Monday is 1. */
 export const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
@@ -139,6 +140,6 @@ const currentNames: Record<string, string> = {
 
 /** Returns the time zones to choose from, sorted by name, UTC first. */
 export function listTimezones(): string[] {
-  const names = Intl.supportedValuesOf('timeZone').map(name => currentNames[name] ?? name);
+  const names = Intl.supportedValuesOf('timeZone').map(name => lookUp(currentNames, name) ?? name);
   return [...new Set(['UTC', ...names.sort()])];
 }

@@ -4,6 +4,7 @@
  */
 
 import { isBulk } from '../feedback/reputation.ts';
+import { stopsChannel } from '../suppressions.ts';
 import { addressKind } from '../text.ts';
 import { priorities } from '../trigger.ts';
 import {
@@ -101,7 +102,7 @@ export function recheck(
   const suppression = person.addresses.find(
     one => one.suppression && one.value === delivery.address && addressKind(one.name) === channel.type,
   )?.suppression;
-  if (suppression) {
+  if (suppression && stopsChannel(suppression, channel)) {
     const { reason, detail } = refuseSuppressed(suppression);
     return end('suppressed', reason, detail);
   }

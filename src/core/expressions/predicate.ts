@@ -3,6 +3,7 @@
  * true, so a typo would notify everyone: `plan = 'pro'` yields an object, which is true.
  */
 import { isObject } from '../json.ts';
+import { lookUp } from '../lookup.ts';
 
 interface Node {
   type: string;
@@ -69,7 +70,7 @@ function resultTypeOf(node: Node): string | undefined {
     case 'Literal':
       return typeof node.value === 'boolean' ? undefined : `always ${JSON.stringify(node.value)?.slice(0, 40)}`;
     case 'Function':
-      return functionResults[String(node.name)];
+      return lookUp(functionResults, String(node.name));
     case 'Pipe':
     case 'Subexpression':
       return resultTypeOf(node.right as Node);
@@ -83,7 +84,7 @@ function resultTypeOf(node: Node): string | undefined {
     case 'LetExpression':
       return resultTypeOf(node.expression as Node);
     default:
-      return nodeResults[node.type];
+      return lookUp(nodeResults, node.type);
   }
 }
 

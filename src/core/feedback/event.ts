@@ -78,7 +78,20 @@ export interface VerificationTools {
   fetchText(url: string): Promise<string>;
 }
 
-export type Verification = { ok: true } | { ok: false; reason: string };
+export type Verification =
+  | {
+      ok: true;
+      /** Set if the signature alone does not prove that the request is new and unaltered: it then counts once. */
+      once?: Once;
+    }
+  | { ok: false; reason: string };
+
+export interface Once {
+  /** What identifies the signature: no one without the secret can change it. */
+  signature: string;
+  /** Milliseconds since 1970 until which the signature is accepted; null: without end. */
+  until: number | null;
+}
 
 export interface FeedbackReader {
   title: string;

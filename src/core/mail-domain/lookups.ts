@@ -66,3 +66,9 @@ export function readDomain(text: string): string | undefined {
   const name = new URL(`http://${trimmed}`).hostname;
   return isHostName(name) && /\.[a-z][a-z0-9-]*$/.test(name) ? name : undefined;
 }
+
+/** Returns the domain of a mailbox such as `Acme <no-reply@acme.test>`, in its ASCII form. */
+export function domainOfMailbox(mailbox: string): string | undefined {
+  const [, domain] = /@([^@>\s]+)>?\s*$/.exec(mailbox) ?? [];
+  return domain === undefined ? undefined : readDomain(domain);
+}

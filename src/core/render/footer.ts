@@ -1,4 +1,5 @@
 /** The unsubscribe footer of an email, in the language of the message. */
+import { lookUp } from '../lookup.ts';
 export interface RenderedLinks {
   unsubscribe_url: string;
   preferences_url: string;
@@ -12,7 +13,7 @@ const labels: Record<string, { unsubscribe: string; preferences: string }> = {
 };
 
 export function footerLabels(locale: string) {
-  return labels[locale.split('-')[0]!] ?? labels.en!;
+  return lookUp(labels, locale.split('-')[0]!) ?? labels.en!;
 }
 
 /** Appends the footer to the text of an email, unless the text contains the unsubscribe link already. */

@@ -3,6 +3,7 @@
  * anyway), depend on the clock or on chance (a message must render the same every time), or nest lists in themselves.
  */
 import { type Context, Drop, filters as library } from 'liquidjs';
+import { lookUp } from '../lookup.ts';
 import { type Budget, itemWeight, LimitError, templateLimits, weigh } from './template-limits.ts';
 import { PreparedText, rawText } from './template-slots.ts';
 
@@ -136,7 +137,7 @@ function toDate(value: unknown): Date | undefined {
 export const filters: Record<string, Filter> = Object.create(null);
 const withProperty = ['find', 'has', 'map', 'reject', 'sort', 'sort_natural', 'sum', 'where'];
 for (const [name, cost] of Object.entries(costs)) {
-  const filter = own[name] ?? (library as unknown as Record<string, Filter>)[name]!;
+  const filter = lookUp(own, name) ?? (library as unknown as Record<string, Filter>)[name]!;
   const takesProperty = withProperty.includes(name);
   filters[name] = function (...values) {
     const budget = this.context.memoryLimit as unknown as Budget;

@@ -5,16 +5,17 @@
  */
 import { type SqlBool, sql } from 'kysely';
 import type pg from 'pg';
+import type { LiveText } from '../../core/live-text.ts';
 import type { PageRequest } from '../connection/page.ts';
 import type { Db } from '../connection/pool.ts';
 import { inPlainTransaction } from '../connection/transaction.ts';
 
 /** An action button of a message, as rendered. */
-export interface InboxAction {
+export interface InboxAction<Text = LiveText> {
   name: string;
-  label: string;
+  label: Text;
   /** The link that the action opens. */
-  url?: string;
+  url?: Text;
   /** The event that the action triggers: `project/application/event`, as slugs. */
   event?: string;
   /** The action acknowledges the occurrence. */
@@ -24,10 +25,10 @@ export interface InboxAction {
 export interface InboxMessage {
   id: number;
   occurrence_id: string;
-  title: string;
-  body: string;
+  title: LiveText;
+  body: LiveText;
   category: string | null;
-  avatar: string | null;
+  avatar: LiveText | null;
   actions: InboxAction[] | null;
   /** Name of the action that was taken. */
   action: string | null;
@@ -47,7 +48,7 @@ export interface NewInboxMessage {
   body: string;
   category?: string;
   avatar?: string;
-  actions?: InboxAction[];
+  actions?: InboxAction<string>[];
 }
 
 export interface InboxCounts {

@@ -15,9 +15,13 @@ export interface SuppressionRow {
   detail: string | null;
   since: Date;
   expires_at: Date | null;
+  /** Slugs of the projects whose channels it stops; null: all channels. */
+  projects: string[] | null;
 }
 
-export interface NewSuppression extends Omit<SuppressionRow, 'id' | 'since'> {
+export interface NewSuppression extends Omit<SuppressionRow, 'id' | 'since' | 'projects'> {
+  /** Ids of the projects whose channels it stops; null: all channels. */
+  projects: number[] | null;
   /** The reported event that caused the entry; null if none did. */
   feedback_id: string | null;
 }
@@ -29,7 +33,9 @@ export interface SuppressionFilter {
   search?: string | undefined;
 }
 
-const columns = sql`id, channel_type, target, reason, source, detail, since, expires_at`;
+const columns = sql`s.id, channel_type, target, reason, source, detail, since, expires_at, case when projects is not null
+  then array(select slug from projects p where p.organization_id = s.organization_id and p.id = any(s.projects) order by 1)
+  end as projects`;
 const isCurrent = sql`(expires_at is null or expires_at > now())`;
 /** Sorts after every string that starts with the text it is appended to. */
 const highestCharacter = '\u{10ffff}';
@@ -44,7 +50,7 @@ export async function listSuppressions(
   { after, limit }: PageRequest,
 ): Promise<SuppressionRow[]> {
   const { rows } = await sql<SuppressionRow>`
-    select ${columns} from suppressions
+    select ${columns} from suppressions s
     where organization_id = ${organizationId} and ${isCurrent}
       and ${after > 0 ? sql`id < ${after}` : sql`true`}
       and ${channel_type ? sql`channel_type = ${channel_type}` : sql`true`}
@@ -56,7 +62,7 @@ export async function listSuppressions(
 
 export async function findSuppression(db: Db, organizationId: number, id: number): Promise<SuppressionRow | undefined> {
   const { rows } = await sql<SuppressionRow>`
-    select ${columns} from suppressions
+    select ${columns} from suppressions s
     where organization_id = ${organizationId} and id = ${id} and ${isCurrent}`.execute(db);
   return rows[0];
 }
@@ -68,7 +74,7 @@ interface AddedSuppression extends SuppressionRow {
 
 /**
  * Adds entries and returns those that changed anything. An existing entry keeps everything but its expiry, which only
- * becomes later. Must run inside a transaction. Two entries of the input must not have the same target and channel type.
+ * becomes later, and its projects, which only become more. Must run inside a transaction. Two entries of the input must not have the same target and channel type.
  */
 export async function addSuppressions(
   db: Db,
@@ -77,17 +83,22 @@ export async function addSuppressions(
 ): Promise<AddedSuppression[]> {
   // In the order of the unique key, so that concurrent transactions never deadlock.
   const given = sql`json_to_recordset(${JSON.stringify(entries)}::json) as given (channel_type text, target text,
-    reason text, source text, detail text, expires_at timestamptz, feedback_id text)`;
+    reason text, source text, detail text, expires_at timestamptz, feedback_id text, projects bigint[])`;
   await sql`
     delete from suppressions s using ${given}
     where s.organization_id = ${organizationId} and s.target = given.target collate "C"
       and s.channel_type = given.channel_type and s.expires_at <= now()`.execute(db);
   const { rows } = await sql<AddedSuppression>`
-    insert into suppressions as s (organization_id, channel_type, target, reason, source, detail, expires_at, feedback_id)
-    select ${organizationId}, channel_type, target, reason, source, detail, expires_at, feedback_id
+    insert into suppressions as s (organization_id, channel_type, target, reason, source, detail, expires_at, feedback_id,
+      projects)
+    select ${organizationId}, channel_type, target, reason, source, detail, expires_at, feedback_id, projects
     from ${given} order by target collate "C", channel_type
-    on conflict (organization_id, target, channel_type) do update set expires_at = excluded.expires_at
-      where s.expires_at < coalesce(excluded.expires_at, 'infinity')
+    on conflict (organization_id, target, channel_type) do update set
+        expires_at = case when s.expires_at < coalesce(excluded.expires_at, 'infinity')
+          then excluded.expires_at else s.expires_at end,
+        projects = case when s.projects is not null and excluded.projects is not null
+          then array(select distinct unnest(s.projects || excluded.projects)) end
+      where s.expires_at < coalesce(excluded.expires_at, 'infinity') or not s.projects @> coalesce(excluded.projects, '{0}')
     returning ${columns}, s.xmax = 0 as is_new`.execute(db);
   return rows;
 }
@@ -123,10 +134,10 @@ interface FoundSuppression extends Suppression {
 const findStatement = {
   name: 'suppressions_of_targets',
   text: `
-    select wanted.organization_id, wanted.channel_type, s.target, s.reason, s.source, s.detail, s.since
+    select wanted.organization_id, wanted.channel_type, s.target, s.reason, s.source, s.detail, s.since, s.projects
     from unnest($1::bigint[], $2::text[], $3::text[]) as wanted (organization_id, channel_type, target),
     lateral (
-      select target, reason, source, detail, since, expires_at from suppressions
+      select target, reason, source, detail, since, expires_at, projects from suppressions
       where organization_id = wanted.organization_id and target >= wanted.target collate "C"
         and target <= wanted.target collate "C" and channel_type = wanted.channel_type
       order by target limit 1

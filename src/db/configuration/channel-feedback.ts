@@ -22,6 +22,15 @@ export async function findFeedbackChannelAcrossTenants(db: Db, token: string): P
   return rows[0];
 }
 
+/** Returns the channels with the same type and owner: a project, or the organization itself. */
+export async function listSiblings(db: Db, organizationId: number, { project_id, type }: FeedbackChannel) {
+  const { rows } = await sql<Pick<FeedbackChannel, 'id' | 'type' | 'providers'>>`
+    select id, type, providers from channels
+    where organization_id = ${organizationId} and type = ${type} and project_id is not distinct from ${project_id}
+    order by id`.execute(db);
+  return rows;
+}
+
 /** Records a request, at most once a minute, so that many requests do not wait for each other. */
 export async function recordFeedbackRequest(
   db: Db,

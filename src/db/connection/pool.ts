@@ -28,6 +28,9 @@ const suspectMs = 500;
 
 // Identifiers are bigint in the database and stay far below 2^53.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+/** Of bigint[], whose elements would be text. */
+const int8Array: number = 1016;
+pg.types.setTypeParser(int8Array, (text: string) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(Number)));
 
 /**
  * How often prepared statements are planned again. A plan that was made while a table was empty is kept long after it has

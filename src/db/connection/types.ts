@@ -302,6 +302,7 @@ export interface FeedbackUnmatched {
   message_id: string | null;
   delivery_ref: string | null;
   at: Date;
+  channels: number[] | null;
 }
 
 export interface HourStats {
@@ -654,6 +655,15 @@ export interface ProviderDays {
   granted: number;
 }
 
+export interface ReceivedSignatures {
+  organization_id: number;
+  channel_id: number;
+  signature: string;
+  body: string;
+  received_at: Date;
+  expires_at: Date;
+}
+
 export interface RecoveryCodes {
   account_id: number;
   code_hash: Buffer;
@@ -739,6 +749,7 @@ export interface Suppressions {
   since: Generated<Date>;
   expires_at: Date | null;
   feedback_id: string | null;
+  projects: number[] | null;
 }
 
 export interface ThrottleUses {
@@ -912,6 +923,7 @@ export interface Tables {
   preferences: Preferences;
   projects: Projects;
   provider_days: ProviderDays;
+  received_signatures: ReceivedSignatures;
   recovery_codes: RecoveryCodes;
   registrations: Registrations;
   render_snapshots: RenderSnapshots;

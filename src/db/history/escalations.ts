@@ -27,23 +27,26 @@ export async function listStepRuns(db: Db, organizationId: number, ids: string[]
 /** Open escalations, newest first, that are searched for one that was sent to an address. */
 const maxSearched = 1_000;
 
-/** Finds the newest occurrence that awaits an acknowledgement and was sent to an address through a channel. */
+/** Finds the newest occurrence that awaits an acknowledgement and was sent to an address through a channel before a reply. */
 export async function findNewestOpen(
   db: Db,
   organizationId: number,
   channelId: number,
-  { addresses, before }: { addresses: string[]; before: Date | undefined },
+  { addresses, before }: { addresses: string[]; before: Date },
 ): Promise<string | undefined> {
-  const isOlder = before ? sql`and o.id < ${lowestUuidAt(before.getTime() + 1)}::uuid` : sql``;
+  // Some services report full seconds.
+  const sentBefore = new Date(before.getTime() + 1_000);
   const { rows } = await sql<{ id: string }>`
     select open.id from (
       select o.id from occurrences o
-      where o.organization_id = ${organizationId} and o.awaits_acknowledgement ${isOlder}
+      where o.organization_id = ${organizationId} and o.awaits_acknowledgement
+        and o.id < ${lowestUuidAt(sentBefore.getTime())}::uuid
       order by o.id desc limit ${maxSearched}
     ) open, lateral (
       select from deliveries d
       where d.organization_id = ${organizationId} and d.occurrence_id = open.id and d.channel_id = ${channelId}
         and d.address = any(${addresses}::text[]) and d.step > 0 and d.status in ('sent', 'unknown')
+        and coalesce(d.sent_at, d.created_at) < ${sentBefore}
       -- Without it, a hash join could read all deliveries of the organization.
       limit 1
     ) reached

@@ -53,7 +53,7 @@ export async function claimMailboxAcrossTenants(db: Db, seconds: number): Promis
     ) due
     join channels c on c.organization_id = due.organization_id and c.id = due.channel_id
     where m.organization_id = due.organization_id and m.channel_id = due.channel_id and m.mailbox = due.mailbox
-    returning m.organization_id, m.channel_id as id, c.project_id, c.slug, c.providers, c.secrets, m.mailbox,
+    returning m.organization_id, m.channel_id as id, c.project_id, c.type, c.slug, c.providers, c.secrets, m.mailbox,
       m.uid_validity, m.last_uid, m.error`.execute(db);
   return rows[0];
 }

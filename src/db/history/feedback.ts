@@ -28,6 +28,8 @@ export interface MatchedFeedback extends FeedbackFields {
 export interface UnmatchedFeedback extends FeedbackFields {
   message_id: string | null;
   delivery_ref: string | null;
+  /** The channels whose deliveries the event may be about; null if a signature has named the delivery. */
+  channels: number[] | null;
 }
 
 export interface FoundDelivery {
@@ -38,12 +40,17 @@ export interface FoundDelivery {
   sent_at: Date | null;
   /** Type of the channel; null when the channel has been deleted. */
   channel_type: string | null;
+  /** The project that the channel belongs to; null if it is the organization's. */
+  channel_project_id: number | null;
   provider_message_id: string | null;
 }
 
 const foundColumns = sql`d.occurrence_id, d.id, d.address, d.channel_id, d.sent_at, d.provider_message_id,
-  (select type from channels c where c.organization_id = d.organization_id and c.id = d.channel_id) as channel_type`;
+  c.type as channel_type, c.project_id as channel_project_id`;
+const channel = sql`left join channels c on c.organization_id = d.organization_id and c.id = d.channel_id`;
 const ended = sql.raw(endedList);
+/** Deliveries with the same id of a service that are looked at. */
+const maxPerProviderId = 20;
 
 /**
  * Finds ended deliveries by their keys. One that is still being sent has no outcome that an event could change: its events
@@ -60,11 +67,15 @@ export async function findDeliveriesByReference(
       as wanted (occurrence_id, id)
     join deliveries d on d.organization_id = ${organizationId} and d.occurrence_id = wanted.occurrence_id
       and d.id = wanted.id
+    ${channel}
     where d.status in ${ended}`.execute(db);
   return rows;
 }
 
-/** Finds ended deliveries by the ids that these services gave them; see the index `deliveries_by_provider_id`. */
+/**
+ * Finds ended deliveries by the ids that these services gave them; see the index `deliveries_by_provider_id`. Several have the
+ * same id if a service of one channel gives the ids of another's.
+ */
 export async function findDeliveriesByProviderId(
   db: Db,
   organizationId: number,
@@ -72,10 +83,10 @@ export async function findDeliveriesByProviderId(
 ): Promise<FoundDelivery[]> {
   const { rows } = await sql<FoundDelivery>`
     select found.* from unnest(${[...ids]}::text[]) as wanted (id), lateral (
-      select ${foundColumns} from deliveries d
+      select ${foundColumns} from deliveries d ${channel}
       where d.organization_id = ${organizationId} and d.provider_message_id = wanted.id
         and d.provider in ('mailersend', 'resend', 'ses', 'twilio') and d.status in ${ended}
-      limit 1
+      limit ${maxPerProviderId}
     ) found`.execute(db);
   return rows;
 }
@@ -107,10 +118,10 @@ export async function addUnmatchedFeedback(
   events: readonly UnmatchedFeedback[],
 ): Promise<Set<string>> {
   const { rows } = await sql<{ id: string }>`
-    insert into feedback_unmatched (organization_id, message_id, delivery_ref, ${commonColumns})
-    select ${organizationId}, message_id, delivery_ref, ${commonColumns}
+    insert into feedback_unmatched (organization_id, message_id, delivery_ref, channels, ${commonColumns})
+    select ${organizationId}, message_id, delivery_ref, channels, ${commonColumns}
     from json_to_recordset(${JSON.stringify(events)}::json)
-      as given (message_id text, delivery_ref text, ${commonTypes})
+      as given (message_id text, delivery_ref text, channels bigint[], ${commonTypes})
     order by key
     on conflict do nothing returning id`.execute(db);
   return new Set(rows.map(({ id }) => id));
@@ -131,7 +142,7 @@ export async function listRecentUnmatched(
   { since, max }: { since: number; max: number },
 ): Promise<UnmatchedFeedback[]> {
   const { rows } = await sql<UnmatchedFeedback>`
-    select message_id, delivery_ref, ${commonColumns} from feedback_unmatched
+    select message_id, delivery_ref, channels, ${commonColumns} from feedback_unmatched
     where organization_id = ${organizationId} and id >= ${lowestUuidAt(since)}::uuid order by id limit ${max}`.execute(
     db,
   );
@@ -236,7 +247,7 @@ export async function listFeedback(
 /** Returns a page of events about unknown messages, newest first. */
 export async function listUnmatchedFeedback(db: Db, organizationId: number, page: Page): Promise<UnmatchedFeedback[]> {
   const { rows } = await sql<UnmatchedFeedback>`
-    select message_id, delivery_ref, ${commonColumns} from feedback_unmatched
+    select message_id, delivery_ref, channels, ${commonColumns} from feedback_unmatched
     where organization_id = ${organizationId} ${before(page)} order by id desc limit ${page.limit}`.execute(db);
   return rows;
 }

@@ -54,6 +54,7 @@ const history = [
   'deliveries',
   'feedback',
   'feedback_unmatched',
+  'received_signatures',
   'idempotency_keys',
   'dedup_keys',
   'digests',

@@ -5,6 +5,7 @@
 import type { ServerResponse } from 'node:http';
 import { Type } from 'typebox';
 import { invalid } from '../../core/errors.ts';
+import type { Viewer } from '../../core/live-text.ts';
 import {
   type ChangedMessage,
   type InboxStream,
@@ -12,7 +13,7 @@ import {
   streamLimits,
 } from '../../services/audience/inbox-streams.ts';
 import { plain } from '../server/route.ts';
-import { InboxMessage, showMessage, showStates } from './inbox.ts';
+import { InboxMessage, showMessage, showStates, viewerOf } from './inbox.ts';
 
 type Counts = Parameters<StreamSink['ready']>[1];
 
@@ -22,9 +23,11 @@ const maxBufferedBytes = 256 * 1024;
 /** Writes server-sent events, and signals backpressure when too many bytes are buffered. */
 class EventWriter implements StreamSink {
   readonly #response: ServerResponse;
+  readonly #viewer: Viewer;
 
-  constructor(response: ServerResponse) {
+  constructor(response: ServerResponse, viewer: Viewer) {
     this.#response = response;
+    this.#viewer = viewer;
   }
 
   ready(sequence: number, counts: Counts): boolean {
@@ -32,7 +35,7 @@ class EventWriter implements StreamSink {
   }
 
   arrived(message: ChangedMessage, counts: Counts): boolean {
-    return this.#write('message', message.sequence, { ...showMessage(message), ...counts });
+    return this.#write('message', message.sequence, { ...showMessage(message, this.#viewer), ...counts });
   }
 
   updated(messages: ChangedMessage[], sequence: number, counts: Counts): boolean {
@@ -100,7 +103,7 @@ export const streamInbox = plain(['org', 'username'], {
   }),
   produces: 'text/event-stream',
   answer: InboxEvent,
-  handle: ({ deps, organization, user, request, reply, query }) => {
+  handle: ({ deps, organization, user, caller, request, reply, query }) => {
     const after = readPosition(request.headers['last-event-id'] ?? query.last_event_id);
     const { inboxStreams: streams } = deps;
     streams.admit(organization.id, user.id);
@@ -124,7 +127,7 @@ export const streamInbox = plain(['org', 'username'], {
     raw.write(`retry: ${reconnectMs}\n\n`);
     const endsAt = Date.now() + streamLimits.lifetimeMs;
     const options = { organizationId: organization.id, userId: user.id, after, endsAt };
-    const writer = new EventWriter(raw);
+    const writer = new EventWriter(raw, viewerOf(caller));
     const stream: InboxStream = streams.open(options, writer);
     request.admission!.end = () => writer.end();
     raw.on('drain', () => streams.drained(stream));

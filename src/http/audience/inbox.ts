@@ -1,8 +1,9 @@
 import { Type } from 'typebox';
+import { textFor, type Viewer } from '../../core/live-text.ts';
 import { limits, slugPattern } from '../../core/text.ts';
 import * as queries from '../../db/audience/inbox.ts';
 import * as inbox from '../../services/audience/inbox.ts';
-import { list, plain } from '../server/route.ts';
+import { type Caller, list, plain } from '../server/route.ts';
 import { closed, nullableTimestamp, timestamp } from '../server/schemas.ts';
 
 const tag = 'Inbox';
@@ -58,16 +59,25 @@ export function showStates(message: inbox.InboxMessage) {
   };
 }
 
-export function showMessage(message: inbox.InboxMessage) {
+/** Returns who looks at an inbox: links in its messages work for the recipient only. */
+export function viewerOf({ kind }: Caller): Viewer {
+  return kind === 'recipient' ? 'recipient' : 'other';
+}
+
+export function showMessage(message: inbox.InboxMessage, viewer: Viewer) {
   const { occurrence_id, title, body, category, avatar, actions, created_at } = message;
   return {
     ...showStates(message),
     occurrence: occurrence_id,
-    title,
-    body,
+    title: textFor(viewer, title),
+    body: textFor(viewer, body),
     category,
-    avatar,
-    actions: (actions ?? []).map(({ name, label, url = null }) => ({ name, label, url })),
+    avatar: avatar && textFor(viewer, avatar),
+    actions: (actions ?? []).map(({ name, label, url }) => ({
+      name,
+      label: textFor(viewer, label),
+      url: url === undefined ? null : textFor(viewer, url),
+    })),
     created_at: created_at.toISOString(),
   };
 }
@@ -80,19 +90,23 @@ const change = (verb: inbox.InboxChange, id: string, summary: string, descriptio
     tag,
     status: 200,
     answer: InboxMessage,
-    handle: async ({ deps, organization, user, message }) =>
-      showMessage(await inbox.changeMessage(deps, organization.id, user.id, message.id, verb)),
+    handle: async ({ deps, organization, user, message, caller }) =>
+      showMessage(await inbox.changeMessage(deps, organization.id, user.id, message.id, verb), viewerOf(caller)),
   });
 
 export const listInbox = list(['org', 'username'], {
   id: 'listInbox',
   summary: 'List inbox',
-  description: 'Newest first.',
+  description:
+    'Newest first. Links that acknowledge, unsubscribe or change preferences work only if the recipient’s own token is used: ' +
+    'with an API key or in the console they lead to a page that explains this.',
   tag,
   query: InboxFilter,
   item: InboxMessage,
-  list: async ({ deps, organization, user, query }, page) =>
-    (await queries.listInbox(deps.db, organization.id, user.id, query, page)).map(showMessage),
+  list: async ({ deps, organization, user, query, caller }, page) => {
+    const messages = await queries.listInbox(deps.db, organization.id, user.id, query, page);
+    return messages.map(message => showMessage(message, viewerOf(caller)));
+  },
 });
 
 const unread = Type.Integer({ description: 'Unread messages that are not archived.' });
@@ -187,6 +201,6 @@ export const actOnMessage = plain(['org', 'username', 'message'], {
     { $id: 'InboxActionTaken', ...closed },
   ),
   answer: InboxMessage,
-  handle: async ({ deps, organization, user, message, body }) =>
-    showMessage(await inbox.takeAction(deps, organization, user, message.id, body.action)),
+  handle: async ({ deps, organization, user, message, body, caller }) =>
+    showMessage(await inbox.takeAction(deps, organization, user, message.id, body.action), viewerOf(caller)),
 });

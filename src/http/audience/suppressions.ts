@@ -29,6 +29,10 @@ const Suppression = Type.Object(
     detail: nullableText,
     since: Type.String({ format: 'date-time' }),
     expires_at: nullableTimestamp,
+    projects: Type.Union([Type.Array(Type.String()), Type.Null()], {
+      description:
+        'Slugs of the projects whose channels send nothing to it, because one of these channels reported it. Null: no channel does.',
+    }),
   },
   { $id: 'Suppression' },
 );

@@ -1,5 +1,6 @@
 /** Liveness (`/healthz`) and readiness (`/readyz`), for load balancers and orchestrators. */
 import type { FastifyInstance } from 'fastify';
+import { lookUp } from '../../core/lookup.ts';
 import type { Deps } from '../../services/deps.ts';
 import { isStuck, type WorkerRounds } from '../../services/operations/backlog.ts';
 import { checkHealth, replicaCheck, sendingCheck } from '../../services/operations/health.ts';
@@ -22,8 +23,8 @@ export function registerHealth(app: FastifyInstance, deps: Deps, rounds?: Worker
     if (checks.some(({ ok }) => ok)) checks.push(await checkSecrets(deps));
     const failed = checks.filter(check => !check.ok).map(({ name }) => name);
     // Even if nothing can be sent, triggers are accepted: a process out of service would lose them.
-    const ready = failed.every(name => name in harmless);
-    const status = ready ? ['ready', ...new Set(failed.map(name => harmless[name]))].join(', ') : 'not ready';
+    const ready = failed.every(name => lookUp(harmless, name));
+    const status = ready ? ['ready', ...new Set(failed.map(name => lookUp(harmless, name)))].join(', ') : 'not ready';
     return reply.code(ready ? 200 : 503).send({ status, checks });
   });
 }

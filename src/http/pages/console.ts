@@ -9,6 +9,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../core/errors.ts';
+import { lookUp } from '../../core/lookup.ts';
 
 const dist = fileURLToPath(new URL('../../../console/dist/', import.meta.url));
 
@@ -128,7 +129,7 @@ const notBuilt = `<!doctype html>
 async function sendFile(request: FastifyRequest, reply: FastifyReply) {
   const build = readBuild();
   const name = request.url.split('?')[0]!;
-  const type = types[path.extname(name)];
+  const type = lookUp(types, path.extname(name));
   if (!build?.files.has(name) || !type) {
     throw new AppError('path.not_found', `${name} does not exist: see /docs`);
   }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { listTimezones, type QuietHours, weekdays } from '../../core/decision/quiet-hours.ts';
 import { canonicalJson } from '../../core/json.ts';
 import { logoOriginOf } from '../../core/logo-url.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { escapeHtml } from '../../core/render/markdown-html.ts';
 import type { LinkedUser, PreferencePage } from '../../services/audience/preference-page.ts';
 import { fill, type PageTexts } from './preference-texts.ts';
@@ -109,7 +110,7 @@ ${quietSection(frame, person)}
 <span id="all-off">${words.allOffHint}</span></p>
 </form>
 <h2 id="addresses">${words.addresses}</h2>
-${shown.addresses.length === 0 ? html`<p>${words.noAddresses}</p>` : html`<ul>${shown.addresses.map(({ type, value }) => html`<li>${words.types[type] ?? type}: ${value}</li>`)}</ul>`}
+${shown.addresses.length === 0 ? html`<p>${words.noAddresses}</p>` : html`<ul>${shown.addresses.map(({ type, value }) => html`<li>${lookUp(words.types, type) ?? type}: ${value}</li>`)}</ul>`}
 ${shown.lastChange ? html`<p class="note">${lastChange(frame, shown.lastChange, name)}</p>` : nothing}`;
   return page(frame, words.title, body);
 }
@@ -156,13 +157,13 @@ export function writeQuietState(hours: QuietHours | null, timezone: string | nul
 
 function lastChange({ words, language }: Frame, { at, source }: { at: Date; source: string }, name: string): string {
   const date = new Intl.DateTimeFormat(language, { dateStyle: 'long', timeZone: 'UTC' }).format(at);
-  return fill(words.lastChange, { date, source: fill(words.sources[source] ?? source, { name }) });
+  return fill(words.lastChange, { date, source: fill(lookUp(words.sources, source) ?? source, { name }) });
 }
 
 function table(words: PageTexts, { types, categories }: PreferencePage): Html {
   return html`<div class="scroll" role="region" aria-labelledby="categories" tabindex="0">
 <table>
-<thead><tr><th scope="col">${words.category}</th>${types.map(type => html`<th scope="col">${words.types[type] ?? type}</th>`)}</tr></thead>
+<thead><tr><th scope="col">${words.category}</th>${types.map(type => html`<th scope="col">${lookUp(words.types, type) ?? type}</th>`)}</tr></thead>
 <tbody>${categories.map(category => row(words, types, category))}</tbody>
 </table>
 </div>`;
@@ -172,7 +173,7 @@ function row(words: PageTexts, types: string[], category: PreferencePage['catego
   const { slug, name, description, isRequired, channels } = category;
   const cells = types.map(type => {
     const on = channels[type];
-    const typeName = words.types[type] ?? type;
+    const typeName = lookUp(words.types, type) ?? type;
     const label = `${name}: ${typeName}`;
     if (on === undefined)
       return html`<td data-type="${typeName}"><span class="none" aria-hidden="true">–</span><span class="hidden">${words.notOffered}</span></td>`;
@@ -211,7 +212,7 @@ export function unsubscribedPage(
 }
 
 function typeName(words: PageTexts, type: string): string {
-  return words.types[type] ?? type;
+  return lookUp(words.types, type) ?? type;
 }
 
 /** Shows the same text whatever is wrong with the link, to reveal nothing. */

@@ -1,4 +1,6 @@
 /** Texts of the pages for recipients, by language. */
+import { lookUp } from '../../core/lookup.ts';
+
 export { fillText as fill } from '../../core/text.ts';
 
 export interface PageTexts {
@@ -264,5 +266,5 @@ export function chooseLanguage(own: string | null | undefined, accepted: string 
 }
 
 export function textsIn(language: string): PageTexts {
-  return all[language] ?? en;
+  return lookUp(all, language) ?? en;
 }

@@ -23,7 +23,6 @@ import {
   type Session,
 } from '../../services/identity/sessions.ts';
 import {
-  isStorable,
   notFound,
   type Params,
   type Resources,
@@ -176,7 +175,7 @@ async function authenticateAccount(
     return { session, accountId: id, caller: { kind: 'account', id: String(id), name, grant, expiresAt } };
   };
   if (org === undefined) return callerWith(new Grant(instancePermissionsOf(session), null));
-  const path = isStorable(org) ? await deps.tenantCache.resolvePath({ org }) : undefined;
+  const path = await deps.tenantCache.resolvePath({ org });
   const role = path && roleIn(session, path.organization.id);
   if (!role) throw notFound('organization.not_found', 'organization', org);
   if (path.organization.two_factor_required && !isTwoFactor(session)) {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorKind } from '../../core/errors.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { ThreadsBusyError } from '../../lib/thread-pool.ts';
 import { isOrganizationMoving, movingError } from '../../services/configuration/moves.ts';
 import { isDatabaseUnavailable } from '../../services/operations/health.ts';
@@ -84,7 +85,7 @@ function toAppError(error: unknown, mediaType: string): AppError {
 /** Answers input that is not valid HTTP, for which there is no request object. */
 export function clientErrorHandler(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const [status, title] = refusals[error.code ?? ''] ?? [400, 'Bad Request'];
+  const [status, title] = lookUp(refusals, error.code ?? '') ?? [400, 'Bad Request'];
   const body = JSON.stringify({
     type: '/docs/problems/#request.malformed',
     title,

@@ -1,4 +1,5 @@
 /** Improves the generated OpenAPI document for readers: shared error responses, simple unions, examples, sorted parameters. */
+import { lookUp } from '../../core/lookup.ts';
 
 interface Schema {
   [keyword: string]: unknown;
@@ -91,7 +92,7 @@ const examples: Record<string, unknown> = {
 export function improve(document: OpenApiDocument): OpenApiDocument {
   const schemas = mapValues(document.components.schemas, (schema, name) => ({
     ...simplify(schema),
-    ...(name in examples && { examples: [examples[name]] }),
+    ...(Object.hasOwn(examples, name) && { examples: [lookUp(examples, name)] }),
   }));
   const content = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } };
   const responses = Object.fromEntries(
@@ -142,7 +143,10 @@ function improveOperation(operation: Operation, method: string, schemas: Record<
         content: mapValues(content ?? {}, media => ({ ...media, schema: withoutDescription(simplify(media.schema)) })),
       })),
       ...Object.fromEntries(
-        [...statuses].map(status => [status, { $ref: `#/components/responses/${problems[status]!.name}` }]),
+        [...statuses].map(status => [
+          status,
+          { $ref: `#/components/responses/${lookUp(problems, String(status))!.name}` },
+        ]),
       ),
     },
   };

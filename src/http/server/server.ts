@@ -29,7 +29,7 @@ import { registerInboxDemo, registerInboxFiles } from '../pages/inbox-files.ts';
 import { registerPreferencePage } from '../pages/preference-page.ts';
 import { registerPages } from '../pages/reference.ts';
 import { registerTracking } from '../pages/tracking.ts';
-import type { Resources } from '../resolve.ts';
+import { isStorable, type Resources } from '../resolve.ts';
 import { routes } from '../routes.ts';
 import { type Admission, type Admissions, chargeBody, createAdmissions } from './auth.ts';
 import { clientErrorHandler, sendError } from './errors.ts';
@@ -143,6 +143,9 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     // No path has an empty segment; the router would accept one as an alias of another path.
     const [path = ''] = request.url.split('?', 1);
     if (path.includes('//')) throw pathNotFound(path);
+    for (const text of Object.values(request.params as Record<string, string>)) {
+      if (!isStorable(text)) throw pathNotFound(path);
+    }
     if (request.is404) refuseMethod(request);
   });
   logRequests(app);

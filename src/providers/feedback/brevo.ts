@@ -6,6 +6,7 @@ import {
   feedbackEvent,
   toTime,
 } from '../../core/feedback/event.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { causeOf, parseJson, pick, toEvents } from './payload.ts';
 import { checkCredentials } from './signatures.ts';
 
@@ -33,7 +34,7 @@ export const brevo: FeedbackReader = {
   title: 'Brevo',
   read: body =>
     toEvents(parseJson(body)).flatMap(event => {
-      const [type, isPermanent = false, reason] = types[String(event.event)] ?? [];
+      const [type, isPermanent = false, reason] = lookUp(types, String(event.event)) ?? [];
       if (!type) return [];
       const text = pick(event, 'reason') ?? null;
       return feedbackEvent({

@@ -1,6 +1,7 @@
 /** https://developers.mailersend.com/api/v1/webhooks.html */
 import { type FeedbackEvent, type FeedbackReader, feedbackEvent, toTime } from '../../core/feedback/event.ts';
 import { isObject } from '../../core/json.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { causeOf, type Fields, parseObject, pick } from './payload.ts';
 import { checkSignature, hmac } from './signatures.ts';
 
@@ -24,7 +25,7 @@ export const mailersend: FeedbackReader = {
     const event = parseObject(body);
     const data: Fields = isObject(event.data) ? event.data : {};
     const name = pick(data, 'type') ?? pick(event, 'type')?.replace(/^activity\./, '') ?? '';
-    const type = types[name];
+    const type = lookUp(types, name);
     if (!type) return [];
     const text = pick(data, 'morph', 'readable_reason') ?? pick(data, 'morph', 'reason') ?? null;
     return [

@@ -1,8 +1,18 @@
 /** https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/webhook-payloads, and the forms that preceded them until 2018. */
 import { type FeedbackEvent, type FeedbackReader, feedbackEvent, toTime } from '../../core/feedback/event.ts';
 import { isObject } from '../../core/json.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { causeOf, isJson, parseObject, pick, readForm, toAddress } from './payload.ts';
-import { checkSignature, checkTime, forged, genuine, hmac, isSame, retryWindowMs } from './signatures.ts';
+import {
+  acceptedUntil,
+  checkSignature,
+  checkTime,
+  forged,
+  genuine,
+  hmac,
+  isSame,
+  retryWindowMs,
+} from './signatures.ts';
 
 const types: Record<string, FeedbackEvent['type']> = {
   delivered: 'delivered',
@@ -24,7 +34,7 @@ export const mailgun: FeedbackReader = {
   read(body) {
     const event = isJson(body) ? parseObject(body)['event-data'] : fromForm(readForm(body));
     if (!isObject(event)) throw new Error('has no event-data');
-    const known = types[String(event.event)];
+    const known = lookUp(types, String(event.event));
     if (!known) return [];
     const type = event.event === 'failed' && event.severity === 'temporary' ? 'deferred' : known;
     const reason = pick(event, 'reason') ?? '';
@@ -59,11 +69,16 @@ export const mailgun: FeedbackReader = {
     }
     const timestamp = pick(signature, 'timestamp');
     const time = checkTime(timestamp, now, retryWindowMs);
-    const expected = hmac('sha256', secret, `${timestamp}${pick(signature, 'token')}`, 'hex');
     if (!time.ok) return time;
+    const signed = `${timestamp}${pick(signature, 'token')}`;
+    const expected = hmac('sha256', secret, signed, 'hex');
     // Events of a subaccount are also signed with the key of the primary account.
     const isParents = isSame(pick(signature, 'parent-signature'), expected);
-    return isParents ? genuine : checkSignature(pick(signature, 'signature'), expected, 'the signature');
+    const checked = isParents ? genuine : checkSignature(pick(signature, 'signature'), expected, 'the signature');
+    // The body is not signed, only the time and a random token.
+    return checked.ok
+      ? { ok: true, once: { signature: signed, until: acceptedUntil(timestamp!, retryWindowMs) } }
+      : checked;
   },
 };
 

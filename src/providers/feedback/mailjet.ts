@@ -6,6 +6,7 @@ import {
   feedbackEvent,
   toTime,
 } from '../../core/feedback/event.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { causeOf, keepLongIds, parseJson, pick, toEvents } from './payload.ts';
 import { checkCredentials } from './signatures.ts';
 
@@ -43,7 +44,7 @@ export const mailjet: FeedbackReader = {
   title: 'Mailjet',
   read: body =>
     toEvents(parseJson(body, keepLongIds)).flatMap(event => {
-      const known = types[String(event.event)];
+      const known = lookUp(types, String(event.event));
       if (!known) return [];
       const error = pick(event, 'error') ?? '';
       // Mailjet tries again.
@@ -52,7 +53,7 @@ export const mailjet: FeedbackReader = {
       return feedbackEvent({
         type,
         ...((type === 'bounced' || type === 'deferred') &&
-          causeOf(event.hard_bounce === true, text ?? '', reasons[error])),
+          causeOf(event.hard_bounce === true, text ?? '', lookUp(reasons, error))),
         recipient: pick(event, 'email') ?? null,
         messageId: pick(event, 'MessageID') ?? pick(event, 'mj_message_id') ?? null,
         deliveryId: pick(event, 'CustomID') || null,

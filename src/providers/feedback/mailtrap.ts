@@ -1,6 +1,7 @@
 /** https://docs.mailtrap.io/email-api-smtp/advanced/webhooks */
 import { type FeedbackEvent, type FeedbackReader, feedbackEvent, toTime } from '../../core/feedback/event.ts';
 import { isObject } from '../../core/json.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { causeOf, parseJson, pick, toEvents } from './payload.ts';
 import { checkSignature, hmac } from './signatures.ts';
 
@@ -22,7 +23,7 @@ export const mailtrap: FeedbackReader = {
   title: 'Mailtrap',
   read: ({ bytes }) =>
     eventsOf(bytes).flatMap(event => {
-      const type = types[String(event.event)];
+      const type = lookUp(types, String(event.event));
       if (!type) return [];
       const text = pick(event, 'response') ?? pick(event, 'reason') ?? null;
       const category = pick(event, 'bounce_category');

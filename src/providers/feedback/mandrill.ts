@@ -1,5 +1,6 @@
 /** https://mailchimp.com/developer/transactional/docs/webhooks/ */
 import { type FeedbackEvent, type FeedbackReader, feedbackEvent, toTime } from '../../core/feedback/event.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { causeOf, parseJson, pick, readForm, toEvents } from './payload.ts';
 import { checkSignature, hmac } from './signatures.ts';
 
@@ -21,7 +22,7 @@ export const mandrill: FeedbackReader = {
     const events = readForm(body).get('mandrill_events');
     if (events === undefined) throw new Error('has no form field mandrill_events');
     return toEvents(parseJson({ bytes: Buffer.from(events) })).flatMap(event => {
-      const type = types[String(event.event)];
+      const type = lookUp(types, String(event.event));
       if (!type) return [];
       const text = pick(event, 'msg', 'diag') || pick(event, 'msg', 'bounce_description')?.replaceAll('_', ' ') || null;
       const isReject = event.event === 'reject';

@@ -6,6 +6,7 @@ import {
   feedbackEvent,
   toTime,
 } from '../../core/feedback/event.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { causeOf, type Fields, parseJson, pick, toEvents } from './payload.ts';
 import { checkCredentials } from './signatures.ts';
 
@@ -64,15 +65,15 @@ export const postmark: FeedbackReader = {
 
 function outcomeOf(event: Fields, text: string): (Pick<FeedbackEvent, 'type'> & Partial<FeedbackEvent>) | undefined {
   if (event.RecordType === 'Bounce') {
-    const [type, isPermanent = false, reason] = bounces[String(event.Type)] ?? [];
+    const [type, isPermanent = false, reason] = lookUp(bounces, String(event.Type)) ?? [];
     if (!type) return undefined;
     return type === 'bounced' || type === 'deferred' ? { type, ...causeOf(isPermanent, text, reason) } : { type };
   }
   if (event.RecordType === 'SubscriptionChange') {
     if (event.SuppressSending !== true) return undefined;
-    const type = suppressions[String(event.SuppressionReason)] ?? 'unsubscribed';
+    const type = lookUp(suppressions, String(event.SuppressionReason)) ?? 'unsubscribed';
     return type === 'bounced' ? { type, reason: 'suppressed', permanent: true } : { type };
   }
-  const type = types[String(event.RecordType)];
+  const type = lookUp(types, String(event.RecordType));
   return type && { type };
 }

@@ -2,6 +2,7 @@
 import { Webhook } from 'standardwebhooks';
 import { type FeedbackEvent, type FeedbackReader, feedbackEvent, toTime } from '../../core/feedback/event.ts';
 import { isObject } from '../../core/json.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { causeOf, type Fields, parseObject, pick, toAddress } from './payload.ts';
 import { checkTime, forged, genuine, isSame, shortWindowMs } from './signatures.ts';
 
@@ -20,7 +21,7 @@ export const resend: FeedbackReader = {
   title: 'Resend',
   read(body) {
     const event = parseObject(body);
-    const type = types[String(event.type)];
+    const type = lookUp(types, String(event.type));
     if (!type) return [];
     const data: Fields = isObject(event.data) ? event.data : {};
     const text = ['bounce', 'failed', 'suppressed'].map(

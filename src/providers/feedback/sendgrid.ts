@@ -1,6 +1,7 @@
 /** https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event */
 import { createPublicKey, verify } from 'node:crypto';
 import { type FeedbackEvent, type FeedbackReader, feedbackEvent, toTime } from '../../core/feedback/event.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { causeOf, type Fields, parseJson, pick, toEvents } from './payload.ts';
 import { checkTime, forged, genuine, retryWindowMs } from './signatures.ts';
 
@@ -20,7 +21,7 @@ export const sendgrid: FeedbackReader = {
   title: 'SendGrid',
   read: body =>
     toEvents(parseJson(body)).flatMap(event => {
-      const type = types[String(event.event)];
+      const type = lookUp(types, String(event.event));
       if (!type) return [];
       const text = pick(event, 'reason') ?? pick(event, 'response') ?? null;
       return feedbackEvent({

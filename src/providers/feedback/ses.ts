@@ -12,6 +12,7 @@ import {
   type VerificationTools,
 } from '../../core/feedback/event.ts';
 import { isObject } from '../../core/json.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { causeOf, type Fields, parseObject, pick } from './payload.ts';
 import { forged, genuine, retryWindowMs } from './signatures.ts';
 
@@ -84,7 +85,7 @@ export function readSesEvent(event: Fields, publishedAt?: unknown): FeedbackEven
       const { bounceType, bounceSubType, bouncedRecipients } = part('bounce');
       return each(bouncedRecipients ?? destination, (recipient, fields) => {
         const text = pick(fields, 'diagnosticCode');
-        const cause = causeOf(bounceType === 'Permanent', text, reasons[String(bounceSubType)]);
+        const cause = causeOf(bounceType === 'Permanent', text, lookUp(reasons, String(bounceSubType)));
         return feedbackEvent({ ...common, ...cause, type: 'bounced', recipient, at: at('bounce'), text: text ?? null });
       });
     }
@@ -92,7 +93,7 @@ export function readSesEvent(event: Fields, publishedAt?: unknown): FeedbackEven
       const { delayType, delayedRecipients } = part('deliveryDelay');
       return each(delayedRecipients ?? destination, (recipient, fields) => {
         const text = pick(fields, 'diagnosticCode');
-        const cause = causeOf(false, text, reasons[String(delayType)]);
+        const cause = causeOf(false, text, lookUp(reasons, String(delayType)));
         return feedbackEvent({
           ...common,
           ...cause,
@@ -143,15 +144,15 @@ async function verifySns(request: FeedbackRequest, secret: string, tools: Verifi
   } catch (error) {
     return forged((error as Error).message);
   }
-  const fields = signedFields[String(message.Type)];
-  const algorithm = algorithms[String(message.SignatureVersion)];
+  const fields = lookUp(signedFields, String(message.Type));
+  const algorithm = lookUp(algorithms, String(message.SignatureVersion));
   if (!fields || !algorithm || typeof message.Signature !== 'string')
     return forged('the message is not signed by Amazon SNS');
   if (message.TopicArn !== secret) return forged('the message is of another topic');
   const time = Date.parse(String(message.Timestamp));
   if (!(Math.abs(tools.now - time) <= retryWindowMs)) return forged('the message is too old: it may be a replay');
   const { SigningCertURL } = message;
-  if (!isSnsUrl(SigningCertURL) || !new URL(SigningCertURL).pathname.endsWith('.pem')) {
+  if (!isSnsUrl(SigningCertURL) || !certificatePath.test(new URL(SigningCertURL).pathname)) {
     return forged('the certificate is not at sns.<region>.amazonaws.com');
   }
   const text = fields.filter(name => typeof message[name] === 'string').map(name => `${name}\n${message[name]}\n`);
@@ -167,13 +168,13 @@ async function verifySns(request: FeedbackRequest, secret: string, tools: Verifi
   }
 }
 
+/** A region has two letters, one or two words and a number, such as us-gov-west-1. Others, such as `s3`, serve what anyone uploads. */
+const snsHost =
+  /^sns\.(?!cn-)[a-z]{2}(-[a-z]{3,12}){1,2}-\d{1,2}\.amazonaws\.com$|^sns\.cn-[a-z]{3,12}-\d\.amazonaws\.com\.cn$/;
+const certificatePath = /^\/SimpleNotificationService-[\w-]{1,100}\.pem$/;
+
 function isSnsUrl(value: unknown): value is string {
   if (typeof value !== 'string' || !URL.canParse(value)) return false;
   const { protocol, hostname, port, username } = new URL(value);
-  return (
-    protocol === 'https:' &&
-    port === '' &&
-    username === '' &&
-    /^sns\.[a-z0-9-]{3,30}\.amazonaws\.com(\.cn)?$/.test(hostname)
-  );
+  return protocol === 'https:' && port === '' && username === '' && snsHost.test(hostname);
 }

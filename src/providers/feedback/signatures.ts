@@ -20,6 +20,11 @@ export function isSame(actual: string | undefined, expected: string): boolean {
   return timingSafeEqual(digest(actual ?? ''), digest(expected)) && actual !== undefined && expected !== '';
 }
 
+/** Returns until when `checkTime` accepts this time. */
+export function acceptedUntil(seconds: string, windowMs: number): number {
+  return Number(seconds) * 1_000 + windowMs;
+}
+
 /** Without a secret there is no signature, and nothing equals it. */
 export function hmac(
   algorithm: 'sha1' | 'sha256',

@@ -7,6 +7,7 @@ import {
   toTime,
 } from '../../core/feedback/event.ts';
 import { isObject } from '../../core/json.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { causeOf, type Fields, parseJson, pick, toEvents } from './payload.ts';
 import { checkCredentials } from './signatures.ts';
 
@@ -52,7 +53,7 @@ export const sparkpost: FeedbackReader = {
   read: body =>
     toEvents(parseJson(body)).flatMap(entry => {
       const [event] = Object.values(isObject(entry.msys) ? entry.msys : {}).filter(isObject);
-      const known = types[String(event?.type)];
+      const known = lookUp(types, String(event?.type));
       const bounceClass = String(event?.bounce_class ?? '');
       if (!event || !known || (known === 'bounced' && noBounces.includes(bounceClass))) return [];
       const type = known === 'bounced' && bounceClass === '90' ? 'unsubscribed' : known;
@@ -73,5 +74,5 @@ export const sparkpost: FeedbackReader = {
 
 function causeOfEvent(event: Fields, bounceClass: string, text: string) {
   if (event.type === 'generation_rejection') return causeOf(false, text, 'suppressed');
-  return causeOf(permanentClasses.includes(bounceClass), text, classes[bounceClass]);
+  return causeOf(permanentClasses.includes(bounceClass), text, lookUp(classes, bounceClass));
 }

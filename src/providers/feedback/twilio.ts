@@ -6,6 +6,7 @@ import {
   feedbackEvent,
   type Verification,
 } from '../../core/feedback/event.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { readForm } from './payload.ts';
 import { checkSignature, hmac } from './signatures.ts';
 
@@ -40,7 +41,7 @@ export const twilio: FeedbackReader = {
     if (status === 'read') return [feedbackEvent({ ...common, type: 'opened' })];
     if (status !== 'undelivered' && status !== 'failed') return [];
     const code = form.get('ErrorCode') ?? '';
-    const reason = reasons[code] ?? 'other';
+    const reason = lookUp(reasons, code) ?? 'other';
     const text = [code, form.get('ErrorMessage')].filter(Boolean).join(' ');
     return [feedbackEvent({ ...common, type: 'bounced', reason, permanent: reason === 'unknown_user', text })];
   },

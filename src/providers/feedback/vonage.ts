@@ -9,8 +9,9 @@ import {
   toTime,
   type Verification,
 } from '../../core/feedback/event.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { type Fields, isJson, parseObject, pick, readForm } from './payload.ts';
-import { checkTime, forged, genuine, hmac, isSame, retryWindowMs } from './signatures.ts';
+import { acceptedUntil, checkTime, forged, genuine, hmac, isSame, retryWindowMs } from './signatures.ts';
 
 /** What the words of an error mean; those of mobile networks differ from those of mail servers. */
 const reasons: [RegExp, FeedbackReason][] = [
@@ -55,12 +56,16 @@ export const vonage: FeedbackReader = {
         .filter(Boolean)
         .join(': ') || status;
     const reason =
-      codes[pick(event, 'err-code') ?? ''] ??
+      lookUp(codes, pick(event, 'err-code') ?? '') ??
       reasons.find(([words]) => words.test(text))?.[1] ??
       classify([text]).reason;
     return [feedbackEvent({ ...common, type: 'bounced', reason, permanent: reason === 'unknown_user', text })];
   },
-  verify: (request, secret, { now }) => verifyVonage(request, secret, now),
+  verify(request, secret, { now }) {
+    const checked = verifyVonage(request, secret, now);
+    // The same report changes nothing a second time.
+    return checked.ok ? genuine : checked;
+  },
 };
 
 /** https://developer.vonage.com/en/getting-started/concepts/webhooks#decoding-signed-webhooks. The secret is the signature secret. */
@@ -80,5 +85,6 @@ export function verifyVonage({ headers, bytes }: FeedbackRequest, secret: string
   const time = checkTime(pick(parsed[1], 'iat'), now, retryWindowMs);
   if (!time.ok) return time;
   const digest = createHash('sha256').update(bytes).digest('hex');
-  return isSame(pick(parsed[1], 'payload_hash'), digest) ? genuine : forged('the token is of another body');
+  if (!isSame(pick(parsed[1], 'payload_hash'), digest)) return forged('the token is of another body');
+  return { ok: true, once: { signature: signature!, until: acceptedUntil(pick(parsed[1], 'iat')!, retryWindowMs) } };
 }

@@ -1,6 +1,7 @@
 /** https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/components#statuses-object. The secret is that of the app. */
 import { type FeedbackReader, type FeedbackReason, feedbackEvent, toTime } from '../../core/feedback/event.ts';
 import { isObject } from '../../core/json.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { type Fields, parseObject, pick } from './payload.ts';
 import { checkSignature, hmac } from './signatures.ts';
 
@@ -34,7 +35,13 @@ export const whatsapp: FeedbackReader = {
           const code = pick(status, 'errors', 0, 'code') ?? '';
           const text = pick(status, 'errors', 0, 'error_data', 'details') ?? pick(status, 'errors', 0, 'title') ?? null;
           return [
-            feedbackEvent({ ...common, type: 'bounced', reason: reasons[code] ?? 'other', permanent: false, text }),
+            feedbackEvent({
+              ...common,
+              type: 'bounced',
+              reason: lookUp(reasons, code) ?? 'other',
+              permanent: false,
+              text,
+            }),
           ];
         }
         default:

@@ -97,7 +97,12 @@ export const twilio: Provider<typeof Settings> = {
     setup: 'Enter it in the settings of the number or messaging service, as the webhook for incoming messages.',
     isReady: signingSecretOf(options) !== undefined,
     anyoneMayAct: false,
-    verify: request => verifyTwilio(request, signingSecretOf(options) ?? ''),
+    // Twilio does not say when a message was received.
+    verify(request) {
+      const checked = verifyTwilio(request, signingSecretOf(options) ?? '');
+      const signature = request.headers['x-twilio-signature']!;
+      return checked.ok ? { ok: true, once: { signature, until: null } } : checked;
+    },
     read(body) {
       const form = readForm(body);
       const [from, reply] = [form.get('From'), form.get('Body')];

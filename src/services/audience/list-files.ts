@@ -14,6 +14,7 @@ import {
   readHeader,
   readRow,
 } from '../../core/list-file.ts';
+import { lookUp } from '../../core/lookup.ts';
 import {
   type ImportCounts,
   importMembers,
@@ -256,7 +257,9 @@ export async function* exportList({ db }: Deps, organizationId: number, listId: 
         String(member.active),
         member.opt_out.join(' '),
         ...addresses.map(name => member.addresses.find(address => address.name === name)?.value ?? ''),
-        ...custom.map(key => (key in member.custom_fields ? formatValue(member.custom_fields[key] as Json) : '')),
+        ...custom.map(key =>
+          Object.hasOwn(member.custom_fields, key) ? formatValue(lookUp(member.custom_fields, key) as Json) : '',
+        ),
       ]),
     );
   }

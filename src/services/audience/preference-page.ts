@@ -23,8 +23,8 @@ import { listRecipientCategories } from '../configuration/categories.ts';
 import type { Deps } from '../deps.ts';
 import { listChannelTypes, storePreferences, storeQuietHours, toChoices } from './preferences.ts';
 
+export { sampleToken } from '../../core/live-text.ts';
 export type { LinkedUser } from '../../db/audience/recipient-links.ts';
-export { sampleToken } from '../../pipeline/message-links.ts';
 export { findLinkHolder, findUnsubscribeLink, preferencesPath } from './recipient-links.ts';
 
 export interface PageCategory {

@@ -31,6 +31,8 @@ export interface SuppressionInput {
 interface ReportedSuppression extends SuppressionInput {
   /** The name of the provider that reported it. */
   source: string;
+  /** Ids of the projects whose channels it stops; null: all channels. */
+  projects: number[] | null;
   feedback_id?: string | null;
 }
 
@@ -46,17 +48,29 @@ export async function suppress(
   reported: readonly ReportedSuppression[],
 ): Promise<number> {
   const entries = new Map<string, suppressions.NewSuppression>();
-  for (const { channel_type, target, reason, source, detail, expires_at = null, feedback_id = null } of reported) {
+  for (const {
+    channel_type,
+    target,
+    reason,
+    source,
+    detail,
+    projects,
+    expires_at = null,
+    feedback_id = null,
+  } of reported) {
     const read = readTarget(channel_type, target);
     if ('mistake' in read) continue;
     const key = keyOf({ channel_type, target: read.value });
     const previous = entries.get(key);
+    if (previous)
+      previous.projects = previous.projects && projects && [...new Set([...previous.projects, ...projects])];
     if (previous && isLater(previous.expires_at, expires_at)) continue;
     const own = {
       reason,
       source: source.slice(0, suppressionLimits.source),
       detail: detail ? toStorable(detail) : null,
       feedback_id,
+      projects,
     };
     entries.set(key, { ...own, ...previous, channel_type, target: read.value, expires_at });
   }
@@ -90,7 +104,7 @@ export async function createSuppression(
   if ('mistake' in read) throw invalid({ target: [read.mistake] });
   if (expires_at && expires_at.getTime() <= Date.now()) throw invalid({ expires_at: ['must be in the future'] });
   return deps.db.transaction().execute(async trx => {
-    const fields = { reason, source: 'manual', detail, expires_at, feedback_id: null };
+    const fields = { reason, source: 'manual', detail, expires_at, feedback_id: null, projects: null };
     const [changed] = await suppressions.addSuppressions(trx, organizationId, [
       { channel_type, target: read.value, ...fields },
     ]);
@@ -125,8 +139,9 @@ export async function deleteSuppression(
 }
 
 function toAuditEntry(action: 'create' | 'delete', { channel_type, target, ...entry }: suppressions.SuppressionRow) {
-  const { reason, source, detail, since, expires_at } = entry;
+  const { reason, source, detail, since, expires_at, projects } = entry;
   const state = {
+    ...(projects && { projects }),
     reason,
     source,
     detail,
@@ -143,7 +158,7 @@ const rowsPerStatement = 5_000;
 export async function importSuppressions(deps: Deps, organizationId: number, text: string) {
   const rows = await parseFile(text, Date.now());
   const entries = rows
-    .map(row => ({ ...row, source: 'import', feedback_id: null }))
+    .map(row => ({ ...row, source: 'import', feedback_id: null, projects: null }))
     .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   return deps.db.transaction().execute(async trx => {
     await prepareForGrowth(trx);

@@ -7,6 +7,7 @@ import { AppError } from '../../core/errors.ts';
 import { mailboxesOf } from '../../core/feedback/mailbox.ts';
 import { percentOf, type Reputation, reputationWindow } from '../../core/feedback/reputation.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { type ChannelStateName, channelStatesOf } from '../../core/states.ts';
 import * as rows from '../../db/configuration/channels.ts';
 import type { ResolvedPath, Slugs } from '../../db/configuration/organizations.ts';
@@ -244,7 +245,8 @@ function show(
             addresses: sources.map(({ service, secret }) => ({
               service,
               path: `/feedback/${row.feedback_token}/${service}/`,
-              ready: secret !== undefined || service === mailSource || feedbackReaders[service]?.isSigned === false,
+              ready:
+                secret !== undefined || service === mailSource || lookUp(feedbackReaders, service)?.isSigned === false,
             })),
             mailboxes: mailboxesOf(row.providers, []).map(({ name }) => showMailbox(row, name)),
             last_received_at: row.last_received_at?.toISOString() ?? null,

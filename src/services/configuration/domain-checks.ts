@@ -1,9 +1,10 @@
 /** Checks the DNS records of the domains that channels send from: SPF, DKIM, DMARC, MX, and the names of mail servers. */
 import { AppError } from '../../core/errors.ts';
 import { isObject, type JsonObject } from '../../core/json.ts';
+import { lookUp } from '../../core/lookup.ts';
 import type { ExamineOptions, MailSender } from '../../core/mail-domain/examine.ts';
 import type { Area, Finding } from '../../core/mail-domain/finding.ts';
-import { type Answer, keyOf, readDomain } from '../../core/mail-domain/lookups.ts';
+import { type Answer, domainOfMailbox, keyOf, readDomain } from '../../core/mail-domain/lookups.ts';
 import { findChannelDetails, listChannelSettings } from '../../db/configuration/channels.ts';
 import { listOrganizationsAcrossTenants } from '../../db/configuration/organizations.ts';
 import { listAllProjects } from '../../db/configuration/projects.ts';
@@ -121,8 +122,8 @@ function sendersOf(
   const secrets = readSecrets(() => openSecrets(cipher, organizationId, channel));
   return channel.providers.flatMap((entry, i): DomainSender[] => {
     const { use, ...settings } = entry;
-    const provider = Object.hasOwn(providers, String(use)) ? providers[String(use)] : undefined;
-    const domain = typeof settings.from === 'string' ? domainOf(settings.from) : undefined;
+    const provider = lookUp(providers, String(use));
+    const domain = typeof settings.from === 'string' ? domainOfMailbox(settings.from) : undefined;
     if (!provider || domain === undefined) return [];
     const own = secrets[i];
     const route = provider.mailRoute?.({ ...settings, ...(isObject(own) && own) } as never);
@@ -141,10 +142,4 @@ function readSecrets(open: () => JsonObject[]): JsonObject[] {
     if (!(error instanceof AppError)) throw error;
     return [];
   }
-}
-
-/** Returns the domain of a mailbox such as `Acme <no-reply@acme.test>`, in its ASCII form. */
-function domainOf(mailbox: string): string | undefined {
-  const [, domain] = /@([^@>\s]+)>?\s*$/.exec(mailbox) ?? [];
-  return domain === undefined ? undefined : readDomain(domain);
 }

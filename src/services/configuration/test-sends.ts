@@ -8,8 +8,9 @@ import { AppError, invalid } from '../../core/errors.ts';
 import type { VisiblePeople } from '../../core/identity/visible-people.ts';
 import { uuidv7 } from '../../core/ids.ts';
 import type { Json, JsonObject } from '../../core/json.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { type Content, compileMessage } from '../../core/render/render.ts';
-import { describeSuppression } from '../../core/suppressions.ts';
+import { describeSuppression, stopsChannel } from '../../core/suppressions.ts';
 import { fold, readAddress } from '../../core/text.ts';
 import type { ResolvedPath } from '../../db/configuration/organizations.ts';
 import { isMember } from '../../db/identity/memberships.ts';
@@ -175,7 +176,7 @@ async function sendTest(
   const outcome = await send(deps, planned, outgoing);
   const provider = planned.provider.name;
   if (outcome.ok) {
-    const detail = nonSendingProviders[provider] ?? null;
+    const detail = lookUp(nonSendingProviders, provider) ?? null;
     return toResult({ ok: true, provider, detail, message_id: outcome.id === undefined ? null : shorten(outcome.id) });
   }
   return toResult({
@@ -189,10 +190,11 @@ function explain(provider: Provider, { denied, reason }: Extract<Outcome, { ok: 
   return denied ? explainDenied(provider, shorten(reason)) : shorten(reason);
 }
 
-async function findSuppression(deps: Deps, { organizationId, type }: PlannedChannel, address: string) {
+async function findSuppression(deps: Deps, { organizationId, projectId, type }: PlannedChannel, address: string) {
   const destination: RecipientAddress = { name: type, value: address, disabled: false };
   await markSuppressed(deps, [{ organization_id: organizationId, addresses: [destination] }]);
-  return destination.suppression;
+  const { suppression } = destination;
+  return suppression && stopsChannel(suppression, { projectId }) ? suppression : undefined;
 }
 
 /** Keeps enough to diagnose a failure, and too little to read pages of internal servers by testing a channel. */

@@ -6,7 +6,7 @@ import { requireHere } from '../configuration/moves.ts';
 import type { Deps } from '../deps.ts';
 import { acknowledge, type OccurrenceAnswer } from './acknowledgements.ts';
 
-export { sampleToken } from '../../pipeline/message-links.ts';
+export { sampleToken } from '../../core/live-text.ts';
 
 export interface AcknowledgeLink {
   organizationId: number;

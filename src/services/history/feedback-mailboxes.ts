@@ -9,6 +9,7 @@ import { redact } from '../../lib/redact.ts';
 import { openSecrets } from '../../pipeline/channel-secrets.ts';
 import type { Deps } from '../deps.ts';
 import { countFeedback, storeFeedback } from './feedback.ts';
+import { findServed } from './feedback-requests.ts';
 
 export const mailboxLimits = {
   /** Mails of one mailbox that are read in a row. */
@@ -55,7 +56,7 @@ async function pollMailbox(deps: PollDeps, log: FastifyBaseLogger, claim: rows.C
     const mailbox = mailboxesOf(claim.providers, secrets).find(one => one.name === name);
     if (!mailbox) return rows.deleteMailbox(deps.db, organization_id, id, name);
     const store = (bytes: Buffer) =>
-      receive(deps, organization_id, mailbox, bytes).catch(cause => {
+      receive(deps, claim, mailbox, bytes).catch(cause => {
         failure = cause;
         throw cause;
       });
@@ -101,7 +102,13 @@ const recipientHeaders = ['delivered-to', 'x-original-to', 'envelope-to', 'x-env
  * Stores what a mail reports, and returns false for any other mail. A signed return path proves which delivery it is about;
  * without one, the Message-ID of the returned message names it.
  */
-async function receive(deps: PollDeps, organizationId: number, { name }: Mailbox, bytes: Buffer): Promise<boolean> {
+async function receive(
+  deps: PollDeps,
+  channel: rows.ClaimedMailbox,
+  { name }: Mailbox,
+  bytes: Buffer,
+): Promise<boolean> {
+  const { organization_id: organizationId } = channel;
   const events = readEvents(deps, bytes);
   if (events.length === 0) {
     countFeedback(deps, 'smtp', 'ignored');
@@ -114,7 +121,8 @@ async function receive(deps: PollDeps, organizationId: number, { name }: Mailbox
     .find(one => one?.organizationId === organizationId);
   const named = path ? events.map(event => ({ ...event, deliveryId: `${path.occurrence}.${path.id}` })) : events;
   const actor = { kind: 'visitor' as const, id: null, name: 'mail', origin: name, requestId: null };
-  await storeFeedback({ ...deps, actor }, organizationId, 'smtp', named, Date.now());
+  const served = path ? null : await findServed(deps, channel);
+  await storeFeedback({ ...deps, actor }, organizationId, served, 'smtp', named, Date.now());
   return true;
 }
 

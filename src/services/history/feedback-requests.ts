@@ -1,9 +1,12 @@
 /** Receives the webhooks of services, and mails, at the address of a channel: verified, then stored. */
 import { AppError } from '../../core/errors.ts';
-import type { FeedbackEvent, FeedbackRequest } from '../../core/feedback/event.ts';
+import type { FeedbackEvent, FeedbackRequest, Once } from '../../core/feedback/event.ts';
 import type { TenantDelivery } from '../../core/feedback/identify.ts';
+import { servedChannels } from '../../core/feedback/scope.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { lookUp } from '../../core/lookup.ts';
 import * as channels from '../../db/configuration/channel-feedback.ts';
+import { rememberSignature } from '../../db/history/received-signatures.ts';
 import type { Outbound } from '../../lib/outbound.ts';
 import { openSecrets } from '../../pipeline/channel-secrets.ts';
 import type { FeedbackSource, Providers } from '../../providers/provider.ts';
@@ -22,12 +25,17 @@ export function feedbackSourcesOf(
 ): FeedbackSource[] {
   const found = new Map<string, FeedbackSource>();
   for (const [i, { use, ...settings }] of entries.entries()) {
-    const provider = Object.hasOwn(providers, String(use)) ? providers[String(use)] : undefined;
+    const provider = lookUp(providers, String(use));
     const source = provider?.feedback?.({ ...settings, ...secrets[i] });
     if (source && !found.get(source.service)?.secret) found.set(source.service, source);
     if (use === 'smtp') found.set(mailSource, { service: mailSource, secret: undefined });
   }
   return [...found.values()];
+}
+
+/** Returns the channels whose deliveries a report to this channel may be about. */
+export async function findServed({ db }: Pick<Deps, 'db'>, channel: channels.FeedbackChannel): Promise<number[]> {
+  return servedChannels(channel, await channels.listSiblings(db, channel.organization_id, channel));
 }
 
 export interface FeedbackAddress extends channels.FeedbackChannel {
@@ -52,12 +60,14 @@ export async function findFeedbackAddress(
 /** Stores the events of a request, or confirms a subscription. Throws `feedback.refused` if the service did not send it. */
 export async function receiveFeedback(
   deps: Deps,
-  { organization_id, id, source: { service, secret } }: FeedbackAddress,
+  address: FeedbackAddress,
   request: FeedbackRequest,
   documents: SignedDocuments,
 ): Promise<void> {
+  const { organization_id, id, source } = address;
+  const { service, secret } = source;
   const now = Date.now();
-  const reader = deps.feedbackReaders[service === mailSource ? 'smtp' : service]!;
+  const reader = lookUp(deps.feedbackReaders, service === mailSource ? 'smtp' : service)!;
   const name = service === mailSource ? 'smtp' : service;
   if (reader.verify && (secret !== undefined || reader.isSigned !== false)) {
     const readDocument = (url: string) => documents.read(url, now);
@@ -65,10 +75,11 @@ export async function receiveFeedback(
       secret === undefined
         ? { ok: false as const, reason: 'the channel has no secret to verify the signature with' }
         : await reader.verify(request, secret, { now, fetchText: readDocument });
-    if (!verified.ok) {
+    const refusal = verified.ok ? verified.once && (await findMisuse(verified.once)) : verified.reason;
+    if (refusal !== undefined) {
       countFeedback(deps, name, 'refused');
-      await channels.recordFeedbackRequest(deps.db, organization_id, id, verified.reason.slice(0, 500));
-      throw new AppError('feedback.refused', verified.reason);
+      await channels.recordFeedbackRequest(deps.db, organization_id, id, refusal.slice(0, 500));
+      throw new AppError('feedback.refused', refusal);
     }
   }
   let events: FeedbackEvent[];
@@ -81,8 +92,19 @@ export async function receiveFeedback(
   }
   if (confirmation !== undefined) await confirm(deps.outbound, confirmation);
   else if (events.length === 0) countFeedback(deps, name, 'ignored');
-  else await storeFeedback(deps, organization_id, name, events, now);
+  else await storeFeedback(deps, organization_id, await findServed(deps, address), name, events, now);
   await channels.recordFeedbackRequest(deps.db, organization_id, id, null);
+
+  /** Services repeat a request, unchanged, that was not answered. */
+  async function findMisuse({ signature, until }: Once): Promise<string | undefined> {
+    const { isSameBody } = await rememberSignature(deps.db, organization_id, id, {
+      signature: `${service} ${signature}`,
+      body: request.bytes,
+      receivedAt: new Date(now),
+      expiresAt: until === null ? null : new Date(until),
+    });
+    return isSameBody ? undefined : 'the signature was used for another request: it may be a replay';
+  }
 }
 
 /** Stores what a mail to the return path of a delivery reports. Other mails, such as vacation replies, are ignored. */
@@ -97,7 +119,7 @@ export async function receiveBounceMail(deps: Deps, { organizationId, occurrence
   }
   if (events.length === 0) return countFeedback(deps, 'smtp', 'ignored');
   const named = events.map(event => ({ ...event, deliveryId: `${occurrence}.${id}` }));
-  await storeFeedback(deps, organizationId, 'smtp', named, Date.now());
+  await storeFeedback(deps, organizationId, null, 'smtp', named, Date.now());
 }
 
 async function confirm(outbound: Outbound, url: string): Promise<void> {

@@ -5,6 +5,7 @@
 import type { FeedbackEvent } from '../../core/feedback/event.ts';
 import { type DeliveryReference, feedbackKey, findReference } from '../../core/feedback/identify.ts';
 import { uuidv7 } from '../../core/ids.ts';
+import { withoutTokens } from '../../core/live-text.ts';
 import type { SuppressionReason } from '../../core/suppressions.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import { lockLedger } from '../../db/connection/transaction.ts';
@@ -36,10 +37,14 @@ interface StoredCounts {
 
 type FeedbackDeps = Pick<Deps, 'db' | 'actor' | 'feedbackCounts'>;
 
-/** Stores the events of one request or mail. An event that is stored already changes nothing. */
+/**
+ * Stores the events of one request or mail. An event that is stored already changes nothing. `channels` are those whose
+ * deliveries the events may be about; null if a signature has named the deliveries.
+ */
 export async function storeFeedback(
   deps: FeedbackDeps,
   organizationId: number,
+  channels: readonly number[] | null,
   source: string,
   events: readonly FeedbackEvent[],
   now: number,
@@ -47,7 +52,7 @@ export async function storeFeedback(
   const read = new Map<string, feedback.UnmatchedFeedback>();
   for (const event of events) {
     const key = feedbackKey(source, event);
-    if (!read.has(key)) read.set(key, toRow(key, source, event, now));
+    if (!read.has(key)) read.set(key, { ...toRow(key, source, event, now), channels: channels && [...channels] });
   }
   const rows = [...read.values()];
   const stored = await deps.db.transaction().execute(async trx => {
@@ -100,7 +105,12 @@ function toStorable(text: string | null): string | null {
   return text?.replaceAll('\0', '').toWellFormed() ?? null;
 }
 
-function toRow(key: string, source: string, event: FeedbackEvent, now: number): feedback.UnmatchedFeedback {
+function toRow(
+  key: string,
+  source: string,
+  event: FeedbackEvent,
+  now: number,
+): Omit<feedback.UnmatchedFeedback, 'channels'> {
   const { type, permanent, reason } = event;
   return {
     key,
@@ -109,7 +119,8 @@ function toRow(key: string, source: string, event: FeedbackEvent, now: number): 
     type,
     permanent,
     reason,
-    detail: toStorable(event.text),
+    // A bounce may quote the message.
+    detail: event.text === null ? null : toStorable(withoutTokens(event.text)),
     recipient: toStorable(event.recipient),
     message_id: toStorable(event.messageId),
     delivery_ref: toStorable(event.deliveryId),
@@ -135,16 +146,14 @@ async function match(trx: Db, organizationId: number, events: readonly feedback.
     for (const one of found) byReference.set(nameOf({ occurrence: one.occurrence_id, id: one.id }), one);
   }
   const ids = events.flatMap(event => (referenceOf.get(event) ? [] : (event.message_id ?? [])));
-  const byId = new Map<string | null, feedback.FoundDelivery>();
-  if (ids.length > 0) {
-    const found = await feedback.findDeliveriesByProviderId(trx, organizationId, [...new Set(ids)]);
-    for (const one of found) byId.set(one.provider_message_id, one);
-  }
+  const found = ids.length > 0 ? await feedback.findDeliveriesByProviderId(trx, organizationId, [...new Set(ids)]) : [];
+  const byId = Map.groupBy(found, one => one.provider_message_id);
   const matched: Match[] = [];
   const unmatched: feedback.UnmatchedFeedback[] = [];
   for (const event of events) {
     const reference = referenceOf.get(event);
-    const delivery = reference ? byReference.get(nameOf(reference)) : byId.get(event.message_id);
+    const named = reference ? [byReference.get(nameOf(reference))] : (byId.get(event.message_id) ?? []);
+    const delivery = named.find(one => one && (event.channels?.includes(one.channel_id) ?? true));
     if (delivery) matched.push({ event, delivery });
     else unmatched.push(event);
   }
@@ -163,7 +172,7 @@ async function addMatched(
   matches: readonly Match[],
 ): Promise<feedback.UnmatchedFeedback[]> {
   if (matches.length === 0) return [];
-  const rows = matches.map(({ event: { message_id: _, delivery_ref: __, ...event }, delivery }) => ({
+  const rows = matches.map(({ event: { message_id: _, delivery_ref: __, channels: ___, ...event }, delivery }) => ({
     ...event,
     occurrence_id: delivery.occurrence_id,
     delivery_id: delivery.id,
@@ -220,7 +229,8 @@ function suppressionReasonOf({ type, permanent }: feedback.FeedbackFields): Supp
 }
 
 function toReport({ event, delivery }: Match, reason: SuppressionReason, detail: string | null) {
-  const { address, channel_type } = delivery;
+  const { address, channel_type, channel_project_id } = delivery;
   if (!address || !channel_type) return [];
-  return [{ channel_type, target: address, reason, source: event.source, detail, feedback_id: event.id }];
+  const projects = channel_project_id === null ? null : [channel_project_id];
+  return [{ channel_type, target: address, reason, source: event.source, detail, feedback_id: event.id, projects }];
 }

@@ -6,14 +6,16 @@
 import { acknowledgeTextsIn, describeAcknowledgement, isAcknowledgeReply } from '../../core/acknowledge-texts.ts';
 import { readButtonToken } from '../../core/buttons.ts';
 import { AppError } from '../../core/errors.ts';
-import type { FeedbackRequest } from '../../core/feedback/event.ts';
+import type { FeedbackRequest, Once } from '../../core/feedback/event.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { addressKind, fillText } from '../../core/text.ts';
 import { type AddressOwner, listAddressOwners } from '../../db/audience/addresses.ts';
 import { type FeedbackChannel, findFeedbackChannelAcrossTenants } from '../../db/configuration/channel-feedback.ts';
 import { type DeliveryRenderInput, findDelivery } from '../../db/history/delivery-list.ts';
 import { findNewestOpen } from '../../db/history/escalations.ts';
 import { findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
+import { rememberSignature } from '../../db/history/received-signatures.ts';
 import { interactionPath } from '../../pipeline/buttons.ts';
 import { openSecrets } from '../../pipeline/channel-secrets.ts';
 import type { StoredMessage } from '../../pipeline/plans.ts';
@@ -31,6 +33,8 @@ export interface InteractionAddress extends FeedbackChannel {
 /** An address, and the account at the service that a request came from. */
 interface Origin extends FeedbackChannel {
   source: Interactions;
+  once: Once | undefined;
+  now: number;
 }
 
 /** Returns the providers of a channel whose services report interactions. */
@@ -40,7 +44,7 @@ function interactionSourcesOf(
   secrets: readonly JsonObject[],
 ): { provider: string; source: Interactions }[] {
   return entries.flatMap(({ use, ...settings }, i) => {
-    const provider = Object.hasOwn(providers, String(use)) ? providers[String(use)] : undefined;
+    const provider = lookUp(providers, String(use));
     const source = provider?.interactions?.({ ...settings, ...secrets[i] });
     return provider && source ? [{ provider: provider.name, source }] : [];
   });
@@ -101,8 +105,8 @@ export async function receiveInteraction(
     const [reason] = checked.flatMap(({ verified }) => (verified.ok ? [] : [verified.reason]));
     throw new AppError('interaction.refused', reason!);
   }
-  const { source } = genuine;
-  const origin = { ...channel, source };
+  const { source, verified } = genuine;
+  const origin = { ...channel, source, once: verified.ok ? verified.once : undefined, now };
   let read: Interaction | InteractionResponse;
   try {
     read = source.read(request);
@@ -119,12 +123,25 @@ async function answerReply(deps: Deps, address: Origin, interaction: Interaction
   if (!isAcknowledgeReply(interaction.reply ?? '')) return undefined;
   const [person] = await findPersons(deps, address, interaction);
   if (!person) return undefined;
-  const { addresses, repliedAt: before } = interaction;
+  if (!address.once) throw new AppError('interaction.refused', 'nothing in the request identifies the reply');
+  const { addresses, repliedAt: before = new Date(address.now) } = interaction;
   const open = await findNewestOpen(deps.db, address.organization_id, address.id, { addresses, before });
+  const { isSameBody } = await remember(deps, address, address.once, open ?? 'none');
+  // A repetition of the request must not acknowledge what was sent after the reply, nor another one that is open.
+  if (!isSameBody) return undefined;
   if (open === undefined) return acknowledgeTextsIn(person.locale).nothingOpen;
   const done = await acknowledge(deps, address.organization_id, open, `${person.username} ${address.source.where}`);
   return describeAcknowledgement(person.locale, done);
 }
+
+/** Remembers a signature with what it was used for, and returns its first use. */
+function remember(deps: Deps, { organization_id, id, now }: Origin, { signature, until }: Once, body: string) {
+  const expiresAt = until === null ? null : new Date(until);
+  return rememberSignature(deps.db, organization_id, id, { signature, body, receivedAt: new Date(now), expiresAt });
+}
+
+/** How long pressing an action again is taken for a retry. Idempotency keys are kept longer. */
+const retryMs = 24 * 3_600_000;
 
 /** Returns what to answer to the person who pressed a button. */
 async function press(deps: Deps, address: Origin, interaction: Interaction): Promise<string> {
@@ -149,6 +166,8 @@ async function press(deps: Deps, address: Origin, interaction: Interaction): Pro
     const done = await change(deps, organization_id, button.occurrence, by);
     return describeAcknowledgement(person?.locale, done) ?? texts.over;
   }
+  const { receivedAt } = await remember(deps, address, { signature: `button ${interaction.token}`, until: null }, '');
+  if (receivedAt.getTime() < address.now - retryMs) return texts.over;
   try {
     const label = await takeAction(deps, { ...button, by, person, delivery, occurrence });
     return label === undefined ? texts.over : fillText(texts.taken, { label });

@@ -1,4 +1,5 @@
 /** Shows how messages were changed after they were sent, or that their provider cannot change them. */
+import { lookUp } from '../../core/lookup.ts';
 import type { OccurrenceChange, UpdateAction } from '../../core/message-updates.ts';
 import type { DeliveryView } from '../../db/history/delivery-list.ts';
 import * as rows from '../../db/history/message-updates.ts';
@@ -42,8 +43,8 @@ export async function listMessageUpdates(
     }
     const detail = digest
       ? 'A digest also contains other messages, so it is not changed.'
-      : provider && !providers[provider]?.updates
-        ? `${providers[provider]?.title ?? provider} cannot change a message after it was sent.`
+      : provider && !lookUp(providers, provider)?.updates
+        ? `${lookUp(providers, provider)?.title ?? provider} cannot change a message after it was sent.`
         : undefined;
     return detail ? [{ ...none, ...last, outcome: 'unsupported', detail }] : [];
   };

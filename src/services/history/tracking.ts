@@ -77,7 +77,7 @@ export class TrackedUses {
     for (const [organizationId, own] of byOrganization) {
       try {
         const events = own.map(({ event }) => event);
-        await storeFeedback(this.#deps, organizationId, source, events, Date.now());
+        await storeFeedback(this.#deps, organizationId, null, source, events, Date.now());
       } catch (error) {
         for (const { key } of own) this.#recent.delete(key);
         this.#onError(error);

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../../core/errors.ts';
 import { mailboxesOf } from '../../core/feedback/mailbox.ts';
 import { isObject, type JsonObject } from '../../core/json.ts';
+import { lookUp } from '../../core/lookup.ts';
 import { type ChannelSettings, listChannelSettings } from '../../db/configuration/channels.ts';
 import { listOrganizationsAcrossTenants } from '../../db/configuration/organizations.ts';
 import { listAllProjects } from '../../db/configuration/projects.ts';
@@ -115,7 +116,7 @@ function findProblems(
       const prefix = field === 'use' || field === '' ? '' : `${field} `;
       problems.push(`${where}: ${prefix}${message}; fix it in the file and apply it`);
     }
-    const provider = mistakes.length === 0 && secrets ? providers[state.use] : undefined;
+    const provider = mistakes.length === 0 && secrets ? lookUp(providers, state.use) : undefined;
     if (provider) usable.push({ where, provider, settings: { ...settings, ...state.secrets } });
   }
   return { problems, usable };

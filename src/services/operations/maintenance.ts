@@ -4,6 +4,7 @@ import { webhookLimits } from '../../core/webhooks.ts';
 import { deleteExpiredSuppressionsAcrossTenants } from '../../db/audience/suppressions.ts';
 import { createPartitions, dropOldPartitions, maxRetentionDays } from '../../db/connection/partitions.ts';
 import type { Db } from '../../db/connection/pool.ts';
+import { deleteOldSignaturesAcrossTenants } from '../../db/history/received-signatures.ts';
 import { deleteOldReportCountsAcrossTenants } from '../../db/history/reputation.ts';
 import { deleteOldStepsAcrossTenants } from '../../db/history/step-list.ts';
 import { deleteOldWebhookMessages, listMessageOwnersAcrossTenants } from '../../db/history/webhook-messages.ts';
@@ -62,6 +63,7 @@ export async function runMaintenance({ db }: Pick<Deps, 'db'>, now: number): Pro
   while ((await deleteExpiredSuppressionsAcrossTenants(db, batchSize)) === batchSize);
   await deleteWebhookMessages(db, now);
   await deleteOldFeedback({ db }, now);
+  while ((await deleteOldSignaturesAcrossTenants(db, new Date(now), batchSize)) >= batchSize);
   await deleteOldReportCountsAcrossTenants(db, new Date(now - 2 * dayMs));
   const auditEnd = new Date(now - auditDays * dayMs);
   while ((await deleteOldAuditAcrossTenants(db, auditEnd, batchSize)) === batchSize);
