@@ -16,23 +16,8 @@ export class FairSlots {
     this.#maxPerGroup = maxPerGroup;
   }
 
-  /** Returns how many tasks of the group wait. */
-  waiting(group: number): number {
-    return this.#waiting.get(group)?.length ?? 0;
-  }
-
-  /** Groups that may start no further task now. */
-  fullGroups(): number[] {
-    return [...this.#running].filter(([, count]) => count >= this.#maxPerGroup).map(([group]) => group);
-  }
-
-  /** Whether a task of any group could start now. */
-  get hasFree(): boolean {
-    return this.#total < this.#max;
-  }
-
   async run<T>(group: number, task: () => Promise<T>): Promise<T> {
-    if (!this.#canStart(group) || this.waiting(group) > 0) {
+    if (!this.#canStart(group)) {
       await new Promise<void>(resolve => {
         const queue = this.#waiting.get(group);
         if (queue) queue.push(resolve);
@@ -49,7 +34,7 @@ export class FairSlots {
   }
 
   #canStart(group: number): boolean {
-    return this.hasFree && (this.#running.get(group) ?? 0) < this.#maxPerGroup;
+    return this.#total < this.#max && (this.#running.get(group) ?? 0) < this.#maxPerGroup;
   }
 
   #enter(group: number): void {
@@ -63,7 +48,7 @@ export class FairSlots {
     if (others > 0) this.#running.set(group, others);
     else this.#running.delete(group);
     for (const [next, queue] of this.#waiting) {
-      if (!this.hasFree) return;
+      if (this.#total >= this.#max) return;
       if (!this.#canStart(next)) continue;
       this.#waiting.delete(next);
       const start = queue.shift()!;

@@ -1,7 +1,12 @@
 /** Bounce mails in a mailbox that is polled over IMAP. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { mailboxLimits, pollMailboxes } from '../../src/services/history/feedback-mailboxes.ts';
+import {
+  MailboxReads,
+  mailboxLimits,
+  maxReading,
+  pollMailboxes,
+} from '../../src/services/history/feedback-mailboxes.ts';
 import { checkChannels } from '../../src/services/operations/doctor-channels.ts';
 import { certificate } from '../support/certificate.ts';
 import { eventually } from '../support/eventually.ts';
@@ -162,6 +167,61 @@ test('several processes poll a mailbox once', async () => {
   const { deps } = world.service.runtime;
   await Promise.all([1, 2, 3].map(() => pollMailboxes(deps, log, signal)));
   expect(imap.sessions).toBe(1);
+});
+
+test('slow servers of one organization delay neither mailboxes of others nor new ones', async () => {
+  const silent = await openImapPeer();
+  silent.silentOn = 'SELECT';
+  const provider = {
+    use: 'smtp',
+    host: '127.0.0.1',
+    from: 'bounces@acme.test',
+    imap_host: 'localhost',
+    imap_port: silent.port,
+    imap_user: imapUser.user,
+    imap_password: imapUser.password,
+    ca: certificate,
+  };
+  const channels = Array.from({ length: 25 }, (_, i) => ({
+    slug: `mail${i}`,
+    name: 'Mail',
+    type: 'email',
+    providers: [{ ...provider, imap_folder: `F${i}` }],
+  }));
+  await world.tenant({ users: ['ada@x.test'], channels, notifications: [{ channels: ['mail0'] }] });
+  const { url, deps } = world.service.runtime;
+  const stopping = new AbortController();
+  const polled = pollMailboxes(deps, log, stopping.signal);
+  const countSlow = () => silent.commands.filter(command => command.startsWith('SELECT')).length;
+  await eventually(() => expect(countSlow()).toBe(maxReading.organization));
+  const tenant = await viaSmtp();
+  await runSql(
+    url,
+    `insert into feedback_mailboxes (organization_id, channel_id, mailbox)
+     select organization_id, id, $2 from channels where organization_id = $1`,
+    [tenant.id, `INBOX of ${imapUser.user} at localhost:${imap.port}`],
+  );
+  // Another process has just as many slots, and none of them is blocked by the first round.
+  const reads = new MailboxReads(deps, log, stopping.signal);
+  await reads.start();
+  await eventually(async () => expect((await mailboxOf(tenant)).checked_at).not.toBeNull());
+  expect(countSlow()).toBeLessThanOrEqual(2 * maxReading.organization);
+  stopping.abort();
+  await Promise.all([polled, reads.idle()]);
+  await silent.close();
+  await runSql(url, `update channels set providers = '[]' where slug like 'mail%'`);
+});
+
+test('a mailbox is due again a minute after it was claimed, however long reading it took', async () => {
+  const tenant = await viaSmtp();
+  await poll();
+  const [row] = await runSql<{ seconds: number }>(
+    world.service.runtime.url,
+    'select extract(epoch from due_at - now())::float8 as seconds from feedback_mailboxes where organization_id = $1',
+    [tenant.id],
+  );
+  expect(row!.seconds).toBeGreaterThan(40);
+  expect(row!.seconds).toBeLessThan(60);
 });
 
 test.each([
