@@ -1,13 +1,13 @@
 /** Starts the listener for bounce mails (BELFRY_SMTP_IN) in its thread, and stores what mails report. */
 import { Worker } from 'node:worker_threads';
 import type { FastifyBaseLogger } from 'fastify';
-import { FairSlots } from '../../lib/fair-slots.ts';
 import type {
   FromMailThread,
   MailThreadSettings,
   ReportMail,
   ToMailThread,
-} from '../../providers/feedback/mail-thread.ts';
+} from '../../core/feedback/mail-messages.ts';
+import { FairSlots } from '../../lib/fair-slots.ts';
 import type { Deps } from '../../services/deps.ts';
 import { countFeedback } from '../../services/history/feedback.ts';
 import { storeMailReport } from '../../services/history/feedback-requests.ts';

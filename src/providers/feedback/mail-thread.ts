@@ -11,42 +11,15 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server';
 import type { FeedbackEvent } from '../../core/feedback/event.ts';
 import type { TenantDelivery } from '../../core/feedback/identify.ts';
+import type { FromMailThread, MailThreadSettings, ToMailThread } from '../../core/feedback/mail-messages.ts';
 import { readReturnPath } from '../../core/feedback/return-path.ts';
 import { ByteBudget } from '../../lib/byte-budget.ts';
-import type { MailCertificate } from '../../lib/certificate.ts';
 import { FailureCount } from '../../lib/failure-count.ts';
-import { type KeySource, openKeyring } from '../../lib/keyring.ts';
+import { openKeyring } from '../../lib/keyring.ts';
 import { createSelfSigned } from '../../lib/self-signed.ts';
 import { createSigner } from '../../lib/signer.ts';
 import { mailLimits } from './mail-limits.ts';
 import { smtp } from './smtp.ts';
-
-export interface MailThreadSettings {
-  host: string;
-  port: number;
-  keys: KeySource;
-  /** Undefined: one is generated, which is enough for servers that encrypt if they can. */
-  certificate: MailCertificate | undefined;
-}
-
-/** A mail that reports something about these deliveries. The main thread answers with the same id. */
-export interface ReportMail {
-  kind: 'mail';
-  id: number;
-  origin: string;
-  session: string;
-  deliveries: TenantDelivery[];
-  events: FeedbackEvent[];
-}
-
-export type FromMailThread =
-  | ReportMail
-  | { kind: 'ignored' }
-  | { kind: 'listening'; port: number }
-  | { kind: 'failed'; code: string | undefined; message: string }
-  | { kind: 'log'; message: string; reason: string };
-
-export type ToMailThread = { kind: 'stored'; id: number; isStored: boolean } | { kind: 'close' };
 
 const certificateMs = 3_600_000;
 /** Below the API and the engine, on Linux, where threads have a priority of their own. */
