@@ -364,9 +364,11 @@ export async function startService(
   }
 }
 
-async function openMailListener(deps: Deps, log: FastifyBaseLogger, { smtpIn, role }: Config) {
+async function openMailListener(deps: Deps, log: FastifyBaseLogger, config: Config) {
+  const { smtpIn, role, secretKey, previousSecretKeys, dataDir } = config;
   if (!smtpIn || role === 'worker') return undefined;
-  return listenForMails(deps, log, smtpIn).catch(error => {
+  const keys = { secretKey, previousSecretKeys, dataDir };
+  return listenForMails(deps, log, { ...smtpIn, keys }).catch(error => {
     throw explainListen(error, 'BELFRY_SMTP_IN', smtpIn);
   });
 }

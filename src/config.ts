@@ -9,6 +9,7 @@ import { checkDatabaseUrl, checkReplicaUrl } from './core/database-url.ts';
 import { AppError, type FieldErrors } from './core/errors.ts';
 import { type MailSettings, readMailUrl } from './core/mail-url.ts';
 import { type OutboxSource, readOutboxSources } from './core/outbox.ts';
+import { findCertificateError, type MailCertificate } from './lib/certificate.ts';
 import { isDnsServer } from './lib/dns.ts';
 import { isNetwork } from './lib/networks.ts';
 import { readTraceSettings, type TraceSettings, type TraceVariables } from './lib/trace-settings.ts';
@@ -49,7 +50,7 @@ export interface Config {
   /** Servers for the check of sending domains. Empty: those of the system. */
   readonly dnsServers: readonly string[];
   /** Where bounce mails are received. Undefined: nowhere. */
-  readonly smtpIn: { host: string; port: number } | undefined;
+  readonly smtpIn: { host: string; port: number; certificate: MailCertificate | undefined } | undefined;
   /** Outboxes in applications' own databases. */
   readonly outboxes: readonly OutboxSource[];
   readonly trustProxy: readonly string[];
@@ -88,6 +89,8 @@ export const settings = {
   OIDC_NAME: 'SSO',
   BELFRY_MAIL_URL: '',
   BELFRY_SMTP_IN: '',
+  BELFRY_SMTP_IN_CERT: '',
+  BELFRY_SMTP_IN_KEY: '',
   BELFRY_OUTBOUND_ALLOW: '',
   BELFRY_DNS_SERVERS: '',
   BELFRY_OUTBOX_URLS: '',
@@ -274,6 +277,14 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     report('BELFRY_SMTP_IN', 'must be a port, or an address and a port such as 0.0.0.0:25');
   }
 
+  const [cert, key] = [read('BELFRY_SMTP_IN_CERT'), read('BELFRY_SMTP_IN_KEY')];
+  const certificateError = cert || key ? findCertificateError(cert, key) : undefined;
+  if (certificateError) report('BELFRY_SMTP_IN_CERT', certificateError);
+  const [certFile, keyFile] = [env.BELFRY_SMTP_IN_CERT_FILE, env.BELFRY_SMTP_IN_KEY_FILE];
+  const certificate = cert
+    ? { cert, key, ...(certFile && keyFile && { files: { cert: certFile, key: keyFile } }) }
+    : undefined;
+
   const outboxes = readOutboxSources(read('BELFRY_OUTBOX_URLS'));
   if ('mistakes' in outboxes) for (const mistake of outboxes.mistakes) report('BELFRY_OUTBOX_URLS', mistake);
 
@@ -294,7 +305,9 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     mail: mail && 'mistakes' in mail ? undefined : mail,
     outboundAllow: list('BELFRY_OUTBOUND_ALLOW', isNetwork, 'a network such as 10.0.0.0/8'),
     dnsServers: list('BELFRY_DNS_SERVERS', isDnsServer, 'an address such as 192.0.2.53 or 192.0.2.53:5353'),
-    smtpIn: smtpIn ? { host: smtpIn[1]?.replace(/^\[|\]$/g, '') ?? host, port: Number(smtpIn[2]) } : undefined,
+    smtpIn: smtpIn
+      ? { host: smtpIn[1]?.replace(/^\[|\]$/g, '') ?? host, port: Number(smtpIn[2]), certificate }
+      : undefined,
     outboxes: 'sources' in outboxes ? outboxes.sources : [],
     trustProxy: list('TRUST_PROXY', isNetwork, 'an address or network such as 10.0.0.1 or 10.0.0.0/8'),
     corsOrigins: list('CORS_ORIGINS', isOrigin, 'an origin such as https://app.example.com'),

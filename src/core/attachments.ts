@@ -97,6 +97,8 @@ export function findReferenceErrors(references: readonly AttachmentReference[], 
     else if (sources.has(sourceOf(reference))) errors[at] = ['the same file is attached twice'];
     else if (content_id !== undefined && contentIds.has(content_id))
       errors[`${at}/content_id`] = ['another file has this content_id'];
+    const nameError = reference.name === undefined ? undefined : findNameError(toFileName(reference.name) ?? '');
+    if (nameError) errors[`${at}/name`] = [nameError];
     sources.add(sourceOf(reference));
     if (content_id !== undefined) contentIds.add(content_id);
   }
@@ -212,15 +214,20 @@ const signatures: [type: RegExp, matches: (head: Buffer) => boolean][] = [
   [/^(text\/.*|application\/(json|xml))$/, head => !head.includes(0)],
 ];
 
+/** Returns why a file with this name must not be sent, or undefined. */
+export function findNameError(name: string): string | undefined {
+  const extension = /\.([^.]+)$/.exec(name)?.[1]?.toLowerCase();
+  if (extension === undefined || !programExtensions.has(extension)) return undefined;
+  return `files with the extension .${extension} are not sent: put it into an archive, or send a link`;
+}
+
 /** Bytes at the start of a file that `findContentError` needs. */
 export const headBytes = 1_024;
 
 /** Returns why a file must not be sent, or undefined. `head` is the start of its content. */
 export function findContentError(name: string, contentType: string, head: Buffer): string | undefined {
-  const extension = /\.([^.]+)$/.exec(name)?.[1]?.toLowerCase();
-  if (extension !== undefined && programExtensions.has(extension)) {
-    return `files with the extension .${extension} are not sent: put it into an archive, or send a link`;
-  }
+  const problem = findNameError(name);
+  if (problem) return problem;
   if (programTypes.test(contentType) || isProgram(head)) return 'programs are not sent: send a link instead';
   const wrong = signatures.find(([type, matches]) => type.test(contentType) && !matches(head));
   return wrong && `the content is not of the type ${contentType}: send the type that it has`;

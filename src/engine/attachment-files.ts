@@ -7,12 +7,14 @@ import {
   type AttachmentReference,
   attachmentLimits,
   describeBytes,
+  findNameError,
   sourceOf,
   toFileName,
 } from '../core/attachments.ts';
 import type { Db } from '../db/connection/pool.ts';
 import { findOccurrenceAttachments, type LinkedAttachment, readAttachment } from '../db/history/attachments.ts';
 import type { Delivery } from '../db/ledger/deliveries.ts';
+import { FairSlots } from '../lib/fair-slots.ts';
 import { FileContent } from '../lib/file-content.ts';
 import type { Outbound } from '../lib/outbound.ts';
 import type { Attachment } from '../providers/sending.ts';
@@ -23,6 +25,10 @@ import { fetchAttachment } from './attachment-fetch.ts';
 const maxBytes = 30 * 1024 * 1024;
 /** For one organization, so that the files of another one always fit. */
 const maxOrganizationBytes = maxBytes - attachmentLimits.bytes;
+/** Reserved for files of unknown size until they are fetched. A server that hangs must not hold the memory of others. */
+const unknownBytes = 256 * 1024;
+/** Occurrences whose files are fetched at once, in all and of one organization. Each may exceed what is reserved by 10 MiB. */
+const maxFetching = { all: 8, organization: 2 };
 /** How long a message waits for memory while it occupies its provider; then it waits in the queue. */
 const maxWaitMs = 2_000;
 /** How long files without a message in flight are kept for the next ones. */
@@ -48,6 +54,7 @@ export class AttachmentFiles {
   /** By organization, occurrence and references. */
   readonly #files = new Map<string, Files>();
   readonly #failures = new Map<string, { until: number; error: AttachmentError }>();
+  readonly #fetches = new FairSlots(maxFetching.all, maxFetching.organization);
   #released = Promise.withResolvers<void>();
 
   constructor(db: Db, outbound: Outbound) {
@@ -84,12 +91,12 @@ export class AttachmentFiles {
     }
   }
 
-  /** Waits until the files fit into memory. The size of a file with a URL is not known, so the maximum is reserved. */
+  /** Waits until the files fit into memory. The size of a file with a URL is not known: little is reserved until it is. */
   async #reserve(key: string, owner: Owner, references: readonly AttachmentReference[]): Promise<Files> {
     const { organization_id: organizationId } = owner;
     const stored = await this.findFacts(owner, references);
     const isStored = references.every(one => stored.some(({ source }) => source === sourceOf(one)));
-    const bytes = isStored ? sumOf(stored) : attachmentLimits.bytes;
+    const bytes = isStored ? sumOf(stored) : sumOf(stored) + unknownBytes;
     const deadline = Date.now() + maxWaitMs;
     for (;;) {
       // Another message of the occurrence may have been first.
@@ -100,12 +107,13 @@ export class AttachmentFiles {
       if (left <= 0) throw new AttachmentsBusyError();
       await Promise.race([this.#released.promise, sleep(left)]);
     }
-    const attachments = this.#load(owner, references, stored);
+    const load = () => this.#load(owner, references, stored);
+    const attachments = isStored ? load() : this.#fetches.run(organizationId, load);
     // Reported to each message that awaits it.
     attachments.catch(() => {});
     const files: Files = { organizationId, bytes, attachments, users: 0 };
     this.#files.set(key, files);
-    if (!isStored) attachments.then(loaded => this.#returnSpare(files, loaded)).catch(() => {});
+    if (!isStored) attachments.then(loaded => this.#setSize(files, loaded)).catch(() => {});
     return files;
   }
 
@@ -129,8 +137,12 @@ export class AttachmentFiles {
       if (!content) throw new AttachmentError(`the attachment ${sourceOf(reference)} has been deleted`, false);
       bytes += content.length;
       if (bytes > attachmentLimits.bytes) throw new AttachmentError(describeTooLarge(bytes), false);
+      const sentName = (name && toFileName(name)) || facts.name;
+      // The name may come from a template.
+      const problem = findNameError(sentName);
+      if (problem) throw new AttachmentError(`${sentName}: ${problem}`, false);
       attachments.push({
-        name: (name && toFileName(name)) || facts.name,
+        name: sentName,
         contentType: facts.content_type,
         ...(content_id !== undefined && { contentId: content_id }),
         file: new FileContent(content),
@@ -151,8 +163,8 @@ export class AttachmentFiles {
     }
   }
 
-  /** Gives back what was reserved beyond the size of the fetched files. */
-  #returnSpare(files: Files, loaded: readonly Attachment[]): void {
+  /** Replaces what was reserved by the size of the fetched files. */
+  #setSize(files: Files, loaded: readonly Attachment[]): void {
     files.bytes = sumOf(loaded.map(({ file }) => ({ bytes: file.bytes.length })));
     this.#announceRoom();
   }

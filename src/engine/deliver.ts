@@ -23,6 +23,7 @@ import { type CheckedContext, checkAgain, isUnchanged } from './last-check.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 import {
   postpone,
+  settleCrowded,
   settleDayLimit,
   settleError,
   settlementOf,
@@ -160,6 +161,7 @@ async function deliver(
   const context: SendContext = { delivery, ...read, span };
   const wait = engine.dayLimits.findWait(channel!, delivery.provider_index, Date.now());
   if (wait) return waitForNextDay(delivery, wait);
+  if (isCrowded(engine, context, Date.now())) return settleCrowded(delivery, Date.now());
   if (channel!.ratePerSecond === null && channel!.concurrency === null) {
     return disableIfGone(engine, context, await attempt(engine, context));
   }
@@ -183,6 +185,10 @@ function skipProviders({ dayLimits }: Engine, delivery: Delivery, channel: Plann
   const able = [...providers.keys()].filter(i => i >= current && acceptsAddress(providers[i]!, address ?? ''));
   const free = able.find(i => !dayLimits.findWait(channel, i, Date.now()));
   delivery.provider_index = free ?? able[0] ?? current;
+}
+
+function isCrowded({ senders }: Engine, { channel, delivery }: SendContext, now: number): boolean {
+  return senders.isCrowded(channel, delivery.provider_index, delivery.address ?? '', now);
 }
 
 async function attempt(engine: Engine, context: SendContext): Promise<Settlement> {
@@ -271,6 +277,7 @@ async function sendRendered(
   // Nothing is awaited between this check and the call: while the circuit is half-open, only one message may be sent.
   const openUntil = engine.senders.circuitOpenUntil(channel, index, now);
   if (openUntil > 0) return settleOpenCircuit(delivery, channel, openUntil, now);
+  if (isCrowded(engine, context, now)) return settleCrowded(delivery, now);
   recordMissingVariables(engine, delivery, outgoing);
   const { name } = channel.providers[index]!.provider;
   const inApp = name === 'inbox';

@@ -10,6 +10,7 @@ import type { Outbound } from '../lib/outbound.ts';
 import { PrioritySemaphore } from '../lib/priority-semaphore.ts';
 import type { PlannedChannel, PlannedProvider } from '../pipeline/plans.ts';
 import type { Outcome, Outgoing, Sender, SentMessage, Tools } from '../providers/sending.ts';
+import { Destinations } from './destinations.ts';
 import type { Circuit } from './meters.ts';
 
 const failuresToOpen = 10;
@@ -35,6 +36,7 @@ interface OpenSender {
   fingerprint: string;
   sender: Sender;
   semaphore: PrioritySemaphore | undefined;
+  destinations: Destinations;
   inFlight: number;
   /** HTTP requests so far. */
   requests: number;
@@ -82,28 +84,45 @@ export class Senders {
     return isAdmitted ? () => semaphore.leave() : undefined;
   }
 
+  /** Returns whether a message should wait because the server of its recipient defers messages and has enough in flight. */
+  isCrowded(channel: PlannedChannel, index: number, address: string, now: number): boolean {
+    return this.#open.get(senderKey(channel, index))?.destinations.isCrowded(address, now) ?? false;
+  }
+
   /** Ends the waits in `acquire` for an occurrence, or all of them. */
   interrupt(occurrenceId?: string): void {
     for (const { semaphore } of this.#open.values()) semaphore?.interrupt(occurrenceId);
   }
 
   async send(channel: PlannedChannel, index: number, outgoing: Outgoing): Promise<Outcome> {
-    return this.#call(channel, index, sender => sender.send(outgoing));
+    return this.#call(channel, index, outgoing.address, sender => sender.send(outgoing));
   }
 
   /** Updates or retracts a message that was sent. */
   async change(channel: PlannedChannel, index: number, action: UpdateAction, sent: SentMessage): Promise<Outcome> {
     const unsupported: Outcome = { ok: false, retry: false, reason: `the provider cannot ${action} messages` };
-    return this.#call(channel, index, async sender => sender[action]?.(sent) ?? unsupported);
+    return this.#call(channel, index, sent.address, async sender => sender[action]?.(sent) ?? unsupported);
   }
 
-  async #call(channel: PlannedChannel, index: number, call: (sender: Sender) => Promise<Outcome>): Promise<Outcome> {
+  async #call(
+    channel: PlannedChannel,
+    index: number,
+    address: string,
+    call: (sender: Sender) => Promise<Outcome>,
+  ): Promise<Outcome> {
     const open = this.#sender(channel, index);
     const { requests } = open;
     open.inFlight++;
+    open.destinations.enter(address);
+    const beganAt = Date.now();
     try {
       const outcome = limitWait(await call(open.sender));
-      this.#recordOutcome(open, outcome, channel);
+      if (outcome.ok) open.destinations.recordSent(address);
+      // Neither a failure of the provider nor proof that it works.
+      if (!outcome.ok && outcome.ofRecipient) {
+        const now = Date.now();
+        open.destinations.recordDeferral(address, now - beganAt, now);
+      } else this.#recordOutcome(open, outcome, channel);
       return outcome;
     } catch (error) {
       // A bug in the provider's code must not end the worker. Without a request, nothing can have been sent.
@@ -111,6 +130,7 @@ export class Senders {
       return { ok: false, retry: true, unknown, reason: `the provider failed: ${(error as Error).message}` };
     } finally {
       open.inFlight--;
+      open.destinations.leave(address);
     }
   }
 
@@ -148,6 +168,7 @@ export class Senders {
       fingerprint,
       sender,
       semaphore,
+      destinations: new Destinations(sender.maxConcurrent),
       inFlight: 0,
       requests: 0,
       failures: 0,

@@ -59,6 +59,16 @@ export function settleOpenCircuit(
   return settlementOf(delivery, { ...change, status: 'retrying', due_at: new Date(openUntil) });
 }
 
+/** How long a message waits while the server of its recipient defers others, at most, for urgent, normal and bulk. */
+const maxCrowdedSeconds = [2, 20, 60];
+
+/** Lets a delivery wait until fewer messages are in flight to a server that defers them. No attempt was made. */
+export function settleCrowded(delivery: Delivery, now: number): Settlement {
+  const maxSeconds = maxCrowdedSeconds[delivery.priority] ?? maxCrowdedSeconds.at(-1)!;
+  const due_at = new Date(now + maxSeconds * 1_000 * (0.5 + Math.random() / 2));
+  return postpone(delivery, { due_at, detail: 'the server of the recipient defers messages: few are sent at a time' });
+}
+
 /** Settles a delivery whose provider may send nothing more on this day: the next provider sends it, or it waits. */
 export function settleDayLimit(delivery: Delivery, channel: PlannedChannel, wait: DayWait, now: number): Settlement {
   const change = { tried: false, reason: 'provider.day_limit', detail: wait.detail };

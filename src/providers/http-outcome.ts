@@ -21,6 +21,8 @@ export interface HttpSend extends Omit<OutboundRequest, 'method'> {
   id?: (answer: ProviderAnswer) => string | undefined;
   /** Returns the provider's error message. */
   errorText?: (answer: ProviderAnswer) => string | undefined;
+  /** Whether the server belongs to the recipient's address, so that temporary failures say nothing about the provider. */
+  isOfRecipient?: boolean;
   /** Returns what differs from the rules of HTTP: success, or fields of the failure; undefined if nothing does. */
   classify?: (answer: ProviderAnswer) => { ok: true } | Partial<Failure> | undefined;
 }
@@ -29,7 +31,12 @@ const maxReasonLength = 300;
 const maxWaitSeconds = 24 * 60 * 60;
 
 export async function sendHttp(outbound: Outbound, send: HttpSend): Promise<Outcome> {
-  const { url, method = 'POST', secrets = [], id, errorText, classify, ...request } = send;
+  const outcome = await sendOnce(outbound, send);
+  return send.isOfRecipient && !outcome.ok && outcome.retry ? { ...outcome, ofRecipient: true } : outcome;
+}
+
+async function sendOnce(outbound: Outbound, send: HttpSend): Promise<Outcome> {
+  const { url, method = 'POST', secrets = [], id, errorText, classify, isOfRecipient: _, ...request } = send;
   let answer: ProviderAnswer;
   try {
     const response = await outbound.request(url, { ...request, method });

@@ -74,6 +74,8 @@ export type Outcome =
       local?: true;
       /** This address will never work again: it is disabled or removed. */
       gone?: boolean;
+      /** The failure concerns this recipient, or the server that its address leads to: it says nothing about the provider. */
+      ofRecipient?: true;
       /** The credentials in the settings were rejected. */
       denied?: true;
       /** Nothing was sent, because `mayStillSend` refused it. */

@@ -1,10 +1,12 @@
 /** Outcomes of provider calls, and what follows: a retry, the next provider, the end, or an unknown outcome. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { fairNow } from '../support/fair-clock.ts';
 import { openHttpPeer } from '../support/http-peer.ts';
 import { type EngineWorld, hooks, openWorld, sandbox, secret } from '../support/sink.ts';
 import { openSmtpPeer, type SmtpPeer } from '../support/smtp.ts';
+import { type Answer, openSmtpScript } from '../support/smtp-script.ts';
 
 let world: EngineWorld;
 let smtp: SmtpPeer;
@@ -101,6 +103,64 @@ describe('retries', () => {
     expect(waiting[0]).toMatchObject({ attempts: 0, detail: 'provider paused after repeated failures' });
     expect(tenant.received()).toHaveLength(tried);
     expect(await tenant.occurrence(later)).toMatchObject({ counts: { pending: 12 } });
+  });
+
+  /** A tenant with recipients at a domain whose server answers RCPT with `reply`, and one elsewhere. */
+  async function mailTo(reply: Answer) {
+    const server = await openSmtpScript({
+      decide: ({ to, verb }) => (verb === 'RCPT' && /@grey/.test(to) ? reply : undefined),
+    });
+    onTestFinished(() => server.close());
+    const grey = Array.from({ length: 14 }, (_, i) => `p${i}@grey.test`);
+    const provider = { use: 'smtp', host: '127.0.0.1', port: server.port, from: 'a@acme.test', starttls: 'never' };
+    const tenant = await world.tenant({
+      users: [...grey, 'ann@x.test'],
+      members: grey,
+      channels: [{ slug: 'mail', name: 'Mail', type: 'email', providers: [provider] }],
+      notifications: [
+        { channels: ['mail'], filter: "to == 'grey'" },
+        { channels: ['mail'], recipients: { users: "starts_with(email, 'p1')" }, filter: "to == 'some'" },
+        { channels: ['mail'], recipients: { users: "email == 'ann@x.test'" }, filter: "to == 'ann'" },
+      ],
+    });
+    return { server, tenant };
+  }
+
+  test('a domain that defers every message delays no message to another one, and opens no circuit', async () => {
+    const { server, tenant } = await mailTo('450 4.2.0 greylisted');
+    const deferred = await tenant.trigger({}, { to: 'grey' });
+    await tenant.until(deferred, 'retrying');
+    expect(await tenant.outcomes(await tenant.trigger({ priority: 'urgent' }, { to: 'ann' }))).toEqual([
+      'ann@x.test sent',
+    ]);
+    expect(server.mails.map(({ to }) => to)).toEqual(['ann@x.test']);
+    // Each of them was tried: another recipient of the domain may be accepted.
+    expect((await tenant.deliveries(deferred)).map(({ attempts }) => attempts)).toEqual(Array(14).fill(1));
+  });
+
+  test('a domain that defers slowly keeps only a part of the slots', async () => {
+    const held: (() => void)[] = [];
+    onTestFinished(() => {
+      for (const end of held) end();
+    });
+    let count = 0;
+    const slowly: Answer = async socket => {
+      await (count++ < 5 ? sleep(1_050) : new Promise<void>(resolve => held.push(resolve)));
+      socket.write('450 4.2.0 greylisted\r\n');
+    };
+    const { tenant } = await mailTo(slowly);
+    await tenant.until(await tenant.trigger({}, { to: 'some' }), 'retrying');
+    const many = await tenant.trigger({}, { to: 'grey' });
+    await eventually(async () => {
+      const waiting = (await tenant.deliveries(many)).filter(({ status }) => status !== 'sending');
+      expect(waiting.map(({ detail }) => detail)).toContain(
+        'the server of the recipient defers messages: few are sent at a time',
+      );
+    });
+    expect(held.length).toBeLessThanOrEqual(2);
+    expect(await tenant.outcomes(await tenant.trigger({ priority: 'urgent' }, { to: 'ann' }))).toEqual([
+      'ann@x.test sent',
+    ]);
   });
 });
 

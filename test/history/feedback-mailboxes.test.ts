@@ -1,7 +1,13 @@
 /** Bounce mails in a mailbox that is polled over IMAP. */
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { mailboxLimits, pollMailboxes } from '../../src/services/history/feedback-mailboxes.ts';
+import {
+  MailboxReads,
+  mailboxLimits,
+  maxReading,
+  pollEvery,
+  pollMailboxes,
+} from '../../src/services/history/feedback-mailboxes.ts';
 import { checkChannels } from '../../src/services/operations/doctor-channels.ts';
 import { certificate } from '../support/certificate.ts';
 import { eventually } from '../support/eventually.ts';
@@ -14,6 +20,8 @@ let world: EngineWorld;
 let smtp: SmtpPeer;
 let imap: ImapPeer;
 beforeAll(async () => {
+  // The service itself must not poll what a test checks.
+  pollEvery.dueMs = 3_600_000;
   world = await openWorld();
   smtp = await openSmtpPeer();
 });
@@ -164,6 +172,18 @@ test('several processes poll a mailbox once', async () => {
   expect(imap.sessions).toBe(1);
 });
 
+test('a mailbox is due again a minute after it was claimed, however long reading it took', async () => {
+  const tenant = await viaSmtp();
+  await poll();
+  const [row] = await runSql<{ seconds: number }>(
+    world.service.runtime.url,
+    'select extract(epoch from due_at - now())::float8 as seconds from feedback_mailboxes where organization_id = $1',
+    [tenant.id],
+  );
+  expect(row!.seconds).toBeGreaterThan(1);
+  expect(row!.seconds).toBeLessThan(60);
+});
+
 test.each([
   ['a wrong password', { imap_password: 'wrong' }, /refused the user name or password: .*invalid credentials/],
   ['an unknown folder', { imap_folder: 'Bounces' }, /no such mailbox/],
@@ -210,4 +230,47 @@ test('a server that does not answer does not keep the service from stopping, and
   stopping.abort();
   await polled;
   expect(await mailboxOf(tenant)).toMatchObject({ error: null });
+});
+
+test('slow servers of one organization delay neither mailboxes of others nor new ones', async () => {
+  const silent = await openImapPeer();
+  silent.silentOn = 'SELECT';
+  const provider = {
+    use: 'smtp',
+    host: '127.0.0.1',
+    from: 'bounces@acme.test',
+    imap_host: 'localhost',
+    imap_port: silent.port,
+    imap_user: imapUser.user,
+    imap_password: imapUser.password,
+    ca: certificate,
+  };
+  const channels = Array.from({ length: 25 }, (_, i) => ({
+    slug: `mail${i}`,
+    name: 'Mail',
+    type: 'email',
+    providers: [{ ...provider, imap_folder: `F${i}` }],
+  }));
+  await world.tenant({ users: ['ada@x.test'], channels, notifications: [{ channels: ['mail0'] }] });
+  const { url, deps } = world.service.runtime;
+  const stopping = new AbortController();
+  const polled = pollMailboxes(deps, log, stopping.signal);
+  const countSlow = () => silent.commands.filter(command => command.startsWith('SELECT')).length;
+  await eventually(() => expect(countSlow()).toBe(maxReading.organization));
+  const tenant = await viaSmtp();
+  await runSql(
+    url,
+    `insert into feedback_mailboxes (organization_id, channel_id, mailbox)
+     select organization_id, id, $2 from channels where organization_id = $1`,
+    [tenant.id, `INBOX of ${imapUser.user} at localhost:${imap.port}`],
+  );
+  // Another process has just as many slots, and none of them is blocked by the first round.
+  const reads = new MailboxReads(deps, log, stopping.signal);
+  await reads.start();
+  await eventually(async () => expect((await mailboxOf(tenant)).checked_at).not.toBeNull());
+  expect(countSlow()).toBeLessThanOrEqual(2 * maxReading.organization);
+  stopping.abort();
+  await Promise.all([polled, reads.idle()]);
+  await silent.close();
+  await runSql(url, `update channels set providers = '[]' where slug like 'mail%'`);
 });

@@ -1,10 +1,17 @@
 /** Bounce mails to signed return paths, at the listener of a running service. */
-import { connect } from 'node:net';
+import { X509Certificate } from 'node:crypto';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createSecureContext } from 'node:tls';
 import { createTransport } from 'nodemailer';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readReturnPath, returnPathOf } from '../../src/core/feedback/return-path.ts';
 import { uuidv7 } from '../../src/core/ids.ts';
+import { createSelfSigned } from '../../src/lib/self-signed.ts';
 import { createSigner } from '../../src/lib/signer.ts';
+import { mailLimits } from '../../src/providers/feedback/mail-limits.ts';
+import { certificate, certificateKey } from '../support/certificate.ts';
+import { eventually } from '../support/eventually.ts';
 import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
 import { openSmtpPeer, type SmtpPeer } from '../support/smtp.ts';
 
@@ -41,8 +48,8 @@ const bounceOf = (recipient: string) =>
     '',
   ].join('\r\n');
 
-const deliver = (to: string, raw: string) =>
-  createTransport({ host: '127.0.0.1', port: world.service.mailPort!, secure: false, ignoreTLS: true }).sendMail({
+const deliver = (to: string | string[], raw: string | Buffer, tls: object = { ignoreTLS: true }, on = world) =>
+  createTransport({ host: 'localhost', port: on.service.mailPort!, secure: false, ...tls }).sendMail({
     envelope: { from: '', to },
     raw,
   });
@@ -92,13 +99,118 @@ test('other recipients are refused, so that nothing is ever relayed', async () =
   expect(await tenant.outcomes(id)).toEqual(['ada@x.test sent']);
 });
 
-test('a vacation reply is accepted and ignored, and a mail that is too large is refused', async () => {
+test('a vacation reply is accepted and ignored, and a mail that is far too large is refused', async () => {
   const tenant = await viaSmtp();
   const { id, returnPath } = await send(tenant);
   const reply = 'From: ada@x.test\r\nSubject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\nI am away.\r\n';
   await deliver(returnPath, reply);
-  await expect(deliver(returnPath, reply + 'x'.repeat(6_000_000))).rejects.toMatchObject({ responseCode: 552 });
+  const large = reply + `${'x'.repeat(900)}\r\n`.repeat(mailLimits.maxBytes / 900);
+  await expect(deliver(returnPath, large)).rejects.toMatchObject({ responseCode: 552 });
   expect(await tenant.outcomes(id)).toEqual(['ada@x.test sent']);
+});
+
+test('a report that returns a large message is read from its start', async () => {
+  const tenant = await viaSmtp();
+  const { id, returnPath } = await send(tenant);
+  await deliver(returnPath, bounceOf('ada@x.test') + `${'x'.repeat(900)}\r\n`.repeat(6_000));
+  expect(await tenant.outcomes(id)).toEqual(['ada@x.test failed: bounced']);
+});
+
+test('a mail to several return paths is about each of their messages', async () => {
+  const [one, other] = [await viaSmtp(), await viaSmtp()];
+  const [first, second] = [await send(one), await send(other)];
+  await deliver([first.returnPath, second.returnPath], bounceOf('ada@x.test'));
+  expect(await one.outcomes(first.id)).toEqual(['ada@x.test failed: bounced']);
+  expect(await other.outcomes(second.id)).toEqual(['ada@x.test failed: bounced']);
+});
+
+test('mails are encrypted with STARTTLS, with a generated certificate unless the settings have one', async () => {
+  const { returnPath } = await send(await viaSmtp());
+  const any = { requireTLS: true, tls: { rejectUnauthorized: false } };
+  expect(await deliver(returnPath, bounceOf('ada@x.test'), any)).toMatchObject({
+    response: expect.stringMatching(/^250/),
+  });
+  const strict = { requireTLS: true, tls: { rejectUnauthorized: true } };
+  await expect(deliver(returnPath, bounceOf('ada@x.test'), strict)).rejects.toThrow(/self-signed/);
+
+  const own = { BELFRY_SMTP_IN_CERT: certificate, BELFRY_SMTP_IN_KEY: certificateKey };
+  const other = await openWorld({ BELFRY_SMTP_IN: '127.0.0.1:0', ...own });
+  const trusting = { requireTLS: true, tls: { ca: certificate, rejectUnauthorized: true } };
+  // Refused after the handshake.
+  await expect(deliver('ada@x.test', 'Subject: x', trusting, other)).rejects.toMatchObject({ responseCode: 550 });
+  await other.close();
+});
+
+test('a generated certificate is valid, and belongs to its key', () => {
+  const { cert, key } = createSelfSigned('mail.acme.test', Date.now());
+  const read = new X509Certificate(cert);
+  expect(read.checkHost('mail.acme.test')).toBe('mail.acme.test');
+  expect(read.verify(read.publicKey)).toBe(true);
+  expect(Date.parse(read.validFrom)).toBeLessThan(Date.now());
+  expect(Date.parse(read.validTo)).toBeGreaterThan(Date.now() + 3_000 * 86_400_000);
+  createSecureContext({ cert, key });
+});
+
+test('one return path gets a limited number of mails, and others are not affected', async () => {
+  const { returnPath } = await send(await viaSmtp());
+  const other = await send(await viaSmtp());
+  const reply = 'From: ada@x.test\r\nSubject: Out of office\r\n\r\nI am away.\r\n';
+  for (let i = 0; i < mailLimits.perAddress.mails; i++) await deliver(returnPath, reply);
+  await expect(deliver(returnPath, reply)).rejects.toMatchObject({ responseCode: 450 });
+  await deliver(other.returnPath, reply);
+});
+
+test('one client gets a part of the connections', async () => {
+  const { mailPort: port } = world.service;
+  const greeted: string[] = [];
+  const sockets: Socket[] = [];
+  for (let i = 0; i <= mailLimits.connectionsPerClient; i++) {
+    const socket = connect(port!, '127.0.0.1').once('data', chunk => greeted.push(String(chunk).slice(0, 3)));
+    sockets.push(socket.on('error', () => {}));
+    await eventually(() => expect(greeted).toHaveLength(i + 1));
+  }
+  for (const socket of sockets) socket.destroy();
+  expect(greeted.filter(code => code === '421')).toHaveLength(1);
+  expect(greeted.at(-1)).toBe('421');
+  const { returnPath } = await send(await viaSmtp());
+  await eventually(() => deliver(returnPath, bounceOf('ada@x.test')));
+});
+
+/** Returns the median time of a trigger in milliseconds. */
+async function medianOf(tenant: Tenant, count: number): Promise<number> {
+  const times: number[] = [];
+  for (let i = 0; i < count; i++) {
+    const began = performance.now();
+    await tenant.trigger();
+    times.push(performance.now() - began);
+    await sleep(5);
+  }
+  return times.sort((a, b) => a - b)[Math.floor(count / 2)]!;
+}
+
+test('four connections with the most expensive mails do not delay triggers', { tags: ['sweep'] }, async () => {
+  const [mailed, tenant] = [await viaSmtp(), await world.tenant({ users: ['eve@x.test'] })];
+  const paths: string[] = [];
+  for (let i = 0; i < 8; i++) paths.push((await send(mailed)).returnPath);
+  const quiet = await medianOf(tenant, 50);
+  const part = '--b\r\nContent-Type: text/plain\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n';
+  const parts = Array.from({ length: 90 }, () => part + 'user <a@b.test>: 550 5.1.1 =3D\r\n'.repeat(330));
+  const head = 'From: ada@x.test\r\nSubject: Hello\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n';
+  const raw = Buffer.from(head + parts.join(''));
+  let isOver = false;
+  let sent = 0;
+  const hostile = Array.from({ length: 4 }, async () => {
+    while (!isOver) {
+      sent++;
+      await deliver(paths, raw).catch(() => sleep(20));
+    }
+  });
+  await sleep(300);
+  const busy = await medianOf(tenant, 50);
+  isOver = true;
+  await Promise.all(hostile);
+  expect(sent).toBeGreaterThanOrEqual(4);
+  expect(busy).toBeLessThan(Math.max(100, 10 * quiet));
 });
 
 test('a client that says nothing does not keep the service from stopping', async () => {

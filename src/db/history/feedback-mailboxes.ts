@@ -42,14 +42,27 @@ export interface ClaimedMailbox extends FeedbackChannel {
   error: string | null;
 }
 
-/** Claims the mailbox that has been due for longest, for so many seconds. */
-export async function claimMailboxAcrossTenants(db: Db, seconds: number): Promise<ClaimedMailbox | undefined> {
+interface MailboxClaim {
+  /** How long the claim lasts. */
+  seconds: number;
+  /** The organization whose turn was last: the next ones come first. */
+  after: number;
+  /** Organizations that have enough mailboxes being read. */
+  except: readonly number[];
+}
+
+/** Claims the mailbox of the next organization with one that is due. */
+export async function claimMailboxAcrossTenants(
+  db: Db,
+  { seconds, after, except }: MailboxClaim,
+): Promise<ClaimedMailbox | undefined> {
   const { rows } = await sql<ClaimedMailbox>`
     update feedback_mailboxes m set due_at = now() + make_interval(secs => ${seconds})
     from (
       select organization_id, channel_id, mailbox from feedback_mailboxes
       where due_at <= now() and organization_id <> all(${sql.raw(stoppedText)})
-      order by due_at limit 1 for update skip locked
+        and organization_id <> all(${[...except]}::bigint[])
+      order by organization_id <= ${after}, organization_id, due_at limit 1 for update skip locked
     ) due
     join channels c on c.organization_id = due.organization_id and c.id = due.channel_id
     where m.organization_id = due.organization_id and m.channel_id = due.channel_id and m.mailbox = due.mailbox
@@ -63,8 +76,10 @@ export interface MailboxResult {
   last_uid: number;
   /** Null: it was read. */
   error: string | null;
-  /** Seconds until it is polled again. */
+  /** Seconds until it is polled again, from when it was claimed. */
   again: number;
+  /** Seconds since it was claimed. */
+  elapsed: number;
 }
 
 export async function settleMailbox(
@@ -72,13 +87,13 @@ export async function settleMailbox(
   organizationId: number,
   channelId: number,
   name: string,
-  { uid_validity, last_uid, error, again }: MailboxResult,
+  { uid_validity, last_uid, error, again, elapsed }: MailboxResult,
 ): Promise<void> {
   await sql`
     update feedback_mailboxes set uid_validity = ${uid_validity}, last_uid = ${last_uid}, error = ${error},
       checked_at = case when ${error}::text is null then now() else checked_at end,
       failed_at = case when ${error}::text is null then failed_at else now() end,
-      due_at = now() + make_interval(secs => ${again})
+      due_at = now() + make_interval(secs => ${Math.max(0, again - elapsed)})
     where organization_id = ${organizationId} and channel_id = ${channelId} and mailbox = ${name}`.execute(db);
 }
 

@@ -1,24 +1,23 @@
-/**
- * The listener for bounce mails (BELFRY_SMTP_IN). It accepts only mails to a return path that this installation has signed, and
- * never relays: every other recipient is refused.
- */
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+/** Starts the listener for bounce mails (BELFRY_SMTP_IN) in its thread, and stores what mails report. */
+import { Worker } from 'node:worker_threads';
 import type { FastifyBaseLogger } from 'fastify';
-import type { SMTPServer, SMTPServerDataStream, SMTPServerSession } from 'smtp-server';
-import { readReturnPath } from '../../core/feedback/return-path.ts';
+import type {
+  FromMailThread,
+  MailThreadSettings,
+  ReportMail,
+  ToMailThread,
+} from '../../core/feedback/mail-messages.ts';
+import { FairSlots } from '../../lib/fair-slots.ts';
 import type { Deps } from '../../services/deps.ts';
-import { receiveBounceMail } from '../../services/history/feedback-requests.ts';
+import { countFeedback } from '../../services/history/feedback.ts';
+import { storeMailReport } from '../../services/history/feedback-requests.ts';
 
-export const mailLimits = {
-  bytes: 5 * 1024 * 1024,
-  /** Recipients of one mail; a bounce has one. */
-  recipients: 10,
-  connections: 50,
-  idleMs: 60_000,
-  /** How long connections have to finish when the service stops. */
-  closeMs: 1_000,
-} as const;
+/** Mails that are stored at once, in all and of one organization: each takes a connection that requests need too. */
+const maxStoring = { all: 3, organization: 1 };
+const memoryMb = 256;
+const restartMs = 1_000;
+/** Longer than the listener waits for its connections. */
+const closeMs = 2_000;
 
 export interface MailListener {
   port: number;
@@ -28,63 +27,68 @@ export interface MailListener {
 export async function listenForMails(
   deps: Deps,
   log: FastifyBaseLogger,
-  { host, port }: { host: string; port: number },
+  settings: MailThreadSettings,
 ): Promise<MailListener> {
-  const { SMTPServer } = await import('smtp-server');
-  const pathOf = (address: string) => readReturnPath(address, deps.signer.isSignedShort);
-  const server: SMTPServer = new SMTPServer({
-    name: 'belfry',
-    banner: 'bounce mails only',
-    authOptional: true,
-    disabledCommands: ['AUTH', 'STARTTLS'],
-    disableReverseLookup: true,
-    size: mailLimits.bytes,
-    maxClients: mailLimits.connections,
-    socketTimeout: mailLimits.idleMs,
-    closeTimeout: mailLimits.closeMs,
-    logger: false,
-    onRcptTo({ address }, session, callback) {
-      if (session.envelope.rcptTo.length >= mailLimits.recipients)
-        return callback(reply(452, '4.5.3 too many recipients'));
-      return callback(pathOf(address) ? null : reply(550, '5.1.1 not the return path of a message'));
-    },
-    onData(stream, session, callback) {
-      receive(stream, session).then(
-        () => callback(null),
-        error => {
-          const known = error as Error & { responseCode?: number };
-          if (known.responseCode) return callback(known);
-          log.warn({ err: error }, 'a bounce mail could not be stored');
-          return callback(reply(451, '4.3.0 try again later'));
-        },
-      );
-    },
-  });
-  server.on('error', error => log.debug({ err: error }, 'a connection to the listener for bounce mails failed'));
+  const slots = new FairSlots(maxStoring.all, maxStoring.organization);
+  let worker: Worker;
+  let isClosing = false;
 
-  async function receive(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
-    const chunks: Buffer[] = [];
-    // The rest of a mail that is too large is read and dropped, so that the sender gets the response.
-    for await (const chunk of stream) if (!stream.sizeExceeded) chunks.push(chunk as Buffer);
-    if (stream.sizeExceeded) throw reply(552, `5.3.4 larger than ${mailLimits.bytes} bytes`);
-    const bytes = Buffer.concat(chunks);
-    const origin = session.remoteAddress;
-    const actor = { kind: 'visitor' as const, id: null, name: 'mail', origin, requestId: session.id };
-    for (const { address } of session.envelope.rcptTo) {
-      await receiveBounceMail({ ...deps, actor }, pathOf(address)!, bytes);
+  const start = async (port: number): Promise<number> => {
+    const thread = new Worker(new URL('../../providers/feedback/mail-thread.ts', import.meta.url), {
+      workerData: { ...settings, port },
+      resourceLimits: { maxOldGenerationSizeMb: memoryMb },
+    });
+    worker = thread;
+    return new Promise((resolve, reject) => {
+      thread.on('message', (message: FromMailThread) => {
+        if (message.kind === 'listening') resolve(message.port);
+        else if (message.kind === 'failed') reject(Object.assign(new Error(message.message), { code: message.code }));
+        else if (message.kind === 'log') log.warn({ reason: message.reason }, message.message);
+        else if (message.kind === 'ignored') countFeedback(deps, 'smtp', 'ignored');
+        else void store(thread, message);
+      });
+      thread.on('error', error => {
+        log.error({ err: error }, 'the listener for bounce mails failed');
+        reject(error);
+      });
+    });
+  };
+
+  async function store(thread: Worker, { id, origin, session, deliveries, events }: ReportMail): Promise<void> {
+    const actor = { kind: 'visitor' as const, id: null, name: 'mail', origin, requestId: session };
+    let isStored = false;
+    try {
+      for (const delivery of deliveries) {
+        await slots.run(delivery.organizationId, () => storeMailReport({ ...deps, actor }, delivery, events));
+      }
+      isStored = true;
+    } catch (error) {
+      log.warn({ err: error }, 'a bounce mail could not be stored');
     }
+    thread.postMessage({ kind: 'stored', id, isStored } satisfies ToMailThread);
   }
 
-  const listening = server.listen(port, host);
-  await once(listening, 'listening');
-  const { port: chosen } = listening.address() as AddressInfo;
-  log.info(`bounce mails are received on ${host}, port ${chosen}`);
-  return {
-    port: chosen,
-    close: () => new Promise(resolve => server.close(resolve)),
+  const port = await start(settings.port);
+  const restart = () => {
+    if (isClosing) return;
+    setTimeout(() => {
+      if (isClosing) return;
+      start(port)
+        .catch(() => {})
+        .finally(() => worker.once('exit', restart));
+    }, restartMs).unref();
   };
-}
-
-function reply(responseCode: number, text: string): Error {
-  return Object.assign(new Error(text), { responseCode });
+  worker!.once('exit', restart);
+  log.info(`bounce mails are received on ${settings.host}, port ${port}`);
+  return {
+    port,
+    async close() {
+      isClosing = true;
+      const ended = new Promise(resolve => worker.once('exit', resolve));
+      const timer = setTimeout(() => void worker.terminate(), closeMs);
+      worker.postMessage({ kind: 'close' } satisfies ToMailThread);
+      await ended;
+      clearTimeout(timer);
+    },
+  };
 }

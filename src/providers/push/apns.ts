@@ -200,5 +200,7 @@ function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefine
   const reason = pick(json, 'reason') ?? '';
   if (status === 410 || goneReasons.has(reason)) return { retry: false, gone: true };
   if (reason === 'ExpiredProviderToken' || reason === 'IdleTimeout') return { retry: true };
+  // Too many messages to this device.
+  if (reason === 'TooManyRequests') return { ofRecipient: true };
   return deniedReasons.has(reason) ? { retry: false, denied: true } : undefined;
 }

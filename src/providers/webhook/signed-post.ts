@@ -4,7 +4,7 @@ import type { Outbound } from '../../lib/outbound.ts';
 import { type HttpSend, sendHttp } from '../http-outcome.ts';
 import type { Outcome } from '../sending.ts';
 
-interface SignedPost extends Pick<HttpSend, 'timeoutMs' | 'classify' | 'id'> {
+interface SignedPost extends Pick<HttpSend, 'timeoutMs' | 'classify' | 'id' | 'isOfRecipient'> {
   url: string;
   /** The id by which receivers deduplicate: the same for every attempt. */
   messageId: string;

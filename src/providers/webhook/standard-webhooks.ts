@@ -53,6 +53,7 @@ export const standardWebhooks: Provider<typeof Settings> = {
         signers,
         traceparent,
         timeoutMs: timeout_ms,
+        isOfRecipient: url === undefined,
         classify: ({ status }) => {
           // Redirects are not followed: an endpoint that moved must be reconfigured.
           if (status < 400 || permanentStatuses.has(status)) return undefined;

@@ -93,6 +93,8 @@ export const vapid: Provider<typeof Settings> = {
         secrets: [...secretPartsOf(endpoint), /t=([^,]+)/.exec(headers.Authorization ?? '')?.[1], private_key],
         id: ({ headers: answer }) => answer.location?.split('/').at(-1),
         classify: ({ status }) => (status === 404 || status === 410 ? { retry: false, gone: true } : undefined),
+        // Each browser has its own push service.
+        isOfRecipient: true,
       });
     });
   },

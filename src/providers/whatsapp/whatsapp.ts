@@ -201,6 +201,8 @@ function errorText({ json }: ProviderAnswer): string | undefined {
 
 /** Rate limits of the app, the number and the pair of numbers, and outages. */
 const retryCodes = new Set(['4', '80007', '130429', '131048', '131056', '131000', '131016', '133004', '2']);
+/** Too many messages to this recipient. */
+const pairLimit = '131056';
 /** The token is wrong, has expired or lacks a permission. A locked account (131031) needs no other token. */
 const deniedCodes = new Set(['0', '190', '3', '10', '131005']);
 
@@ -209,7 +211,7 @@ function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefine
   const code = pick(json, 'error', 'code');
   if (status < 300 || code === undefined) return undefined;
   if (deniedCodes.has(code) || /^2\d\d$/.test(code)) return { retry: false, denied: true };
-  if (retryCodes.has(code)) return { retry: true };
+  if (retryCodes.has(code)) return { retry: true, ...(code === pairLimit && { ofRecipient: true }) };
   return code === '131047'
     ? { retry: false, reason: '131047 more than 24 hours have passed since the recipient wrote: send a template' }
     : undefined;

@@ -6,14 +6,14 @@ import { FailureCount } from '../../lib/failure-count.ts';
 /** Checks of one organization in a process: enough for a person who edits records, too few to burden a DNS server. */
 const maxChecks = 20;
 const windowMs = 60_000;
-/** Checks at the same time in a process. */
-const maxConcurrent = 8;
+/** Checks at the same time in a process: of one organization, so that slow ones delay only its own, and in all. */
+const maxConcurrent = { organization: 2, all: 50 };
 /** DNS servers and limits of the tenants' domain checks; one per process. */
 export class DomainCheckLimits {
   readonly servers: readonly string[];
   readonly limits: DnsLimits;
   readonly #counts = new FailureCount(maxChecks, windowMs);
-  #running = 0;
+  readonly #running = new Map<number, number>();
 
   constructor(servers: readonly string[], limits: DnsLimits = defaultDnsLimits) {
     this.servers = servers;
@@ -23,7 +23,10 @@ export class DomainCheckLimits {
   /** Runs a check for an organization; throws if it, or the process, has too many. */
   async run<T>(organizationId: number, now: number, check: () => Promise<T>): Promise<T> {
     const key = String(organizationId);
-    const waitMs = this.#counts.waitMs(key, now) || (this.#running >= maxConcurrent ? 1_000 : 0);
+    const own = this.#running.get(organizationId) ?? 0;
+    const all = [...this.#running.values()].reduce((sum, count) => sum + count, 0);
+    const isBusy = own >= maxConcurrent.organization || all >= maxConcurrent.all;
+    const waitMs = this.#counts.waitMs(key, now) || (isBusy ? 1_000 : 0);
     if (waitMs > 0) {
       const retryAfterSeconds = Math.ceil(waitMs / 1_000);
       throw new AppError('domain.limited', `too many domain checks: try again in ${retryAfterSeconds} s`, {
@@ -31,11 +34,13 @@ export class DomainCheckLimits {
       });
     }
     this.#counts.record(key, now);
-    this.#running++;
+    this.#running.set(organizationId, own + 1);
     try {
       return await check();
     } finally {
-      this.#running--;
+      const others = this.#running.get(organizationId)! - 1;
+      if (others > 0) this.#running.set(organizationId, others);
+      else this.#running.delete(organizationId);
     }
   }
 }

@@ -1,9 +1,12 @@
 /** Polls mailboxes for bounce mails (`imap_host` of a provider), each by one process at a time. */
 import type { FastifyBaseLogger } from 'fastify';
+import type { FeedbackEvent } from '../../core/feedback/event.ts';
 import { type Mailbox, mailboxesOf } from '../../core/feedback/mailbox.ts';
 import { parseMail } from '../../core/feedback/mime.ts';
 import { readReturnPath } from '../../core/feedback/return-path.ts';
+import { largeBytes } from '../../core/limits.ts';
 import * as rows from '../../db/history/feedback-mailboxes.ts';
+import { FairTurns } from '../../lib/fair-turns.ts';
 import { explainImapError, type ImapPosition, readNewMessages } from '../../lib/imap.ts';
 import { redact } from '../../lib/redact.ts';
 import { openSecrets } from '../../pipeline/channel-secrets.ts';
@@ -22,31 +25,97 @@ export const mailboxLimits = {
 /** Seconds. A claim is longer than reading may take. */
 const claimed = 120;
 const again = { idle: 60, more: 0, failed: 300 };
-const everyMs = 60_000;
-/** Mailboxes that a process reads at the same time, so that a slow server does not delay the others. */
-const concurrency = 5;
+/** How often a process looks for mailboxes that are due, and for new ones in the settings of channels. */
+export const pollEvery = { dueMs: 3_000, addMs: 60_000 };
+/**
+ * Mailboxes that a process reads at the same time, in all and of one organization: its slow servers delay only its own
+ * mailboxes. A connection takes up to 5 MiB.
+ */
+export const maxReading = { all: 20, organization: 2 };
 
 type PollDeps = Pick<Deps, 'db' | 'cipher' | 'signer' | 'outbound' | 'feedbackReaders' | 'feedbackCounts' | 'actor'>;
 
-/** Reads all mailboxes that are due, until the signal is aborted. */
-export async function pollMailboxes(deps: PollDeps, log: FastifyBaseLogger, signal: AbortSignal): Promise<void> {
-  for (const { organization_id, id, providers, known } of await rows.listMailboxChannelsAcrossTenants(deps.db)) {
+/** Adds mailboxes that are new in the settings of channels, due now. */
+async function addMailboxes({ db }: PollDeps): Promise<void> {
+  for (const { organization_id, id, providers, known } of await rows.listMailboxChannelsAcrossTenants(db)) {
     const names = mailboxesOf(providers, []).map(({ name }) => name);
     const added = names.filter(name => !known.includes(name));
-    if (added.length > 0) await rows.addMailboxes(deps.db, organization_id, id, added);
+    if (added.length > 0) await rows.addMailboxes(db, organization_id, id, added);
   }
-  const pollInTurn = async () => {
-    while (!signal.aborted) {
-      const mailbox = await rows.claimMailboxAcrossTenants(deps.db, claimed);
-      if (!mailbox) return;
-      await pollMailbox(deps, log, mailbox, signal);
+}
+
+/** Reads mailboxes that are due. Organizations take turns, and a slow server occupies only slots of its own organization. */
+export class MailboxReads {
+  readonly #deps: PollDeps;
+  readonly #log: FastifyBaseLogger;
+  readonly #signal: AbortSignal;
+  readonly #running = new Set<Promise<void>>();
+  readonly #byOrganization = new Map<number, number>();
+  #claiming: Promise<void> | undefined;
+  #after = 0;
+
+  constructor(deps: PollDeps, log: FastifyBaseLogger, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#log = log;
+    this.#signal = signal;
+  }
+
+  /** Starts as many reads as there are slots, and others as soon as slots are free. Does not wait for them. */
+  start(): Promise<void> {
+    this.#claiming ??= this.#claimAll().finally(() => {
+      this.#claiming = undefined;
+    });
+    return this.#claiming;
+  }
+
+  /** Resolves when nothing is being read any more. */
+  async idle(): Promise<void> {
+    for (;;) {
+      await this.#claiming?.catch(() => {});
+      if (this.#running.size === 0) return;
+      await Promise.race(this.#running);
     }
-  };
-  await Promise.all(Array.from({ length: concurrency }, pollInTurn));
+  }
+
+  async #claimAll(): Promise<void> {
+    while (!this.#signal.aborted && this.#running.size < maxReading.all) {
+      const isFull = ([, count]: [number, number]) => count >= maxReading.organization;
+      const except = [...this.#byOrganization].filter(isFull).map(([organization]) => organization);
+      const claim = { seconds: claimed, after: this.#after, except };
+      const mailbox = await rows.claimMailboxAcrossTenants(this.#deps.db, claim);
+      if (!mailbox) return;
+      this.#after = mailbox.organization_id;
+      this.#read(mailbox);
+    }
+  }
+
+  #read(mailbox: rows.ClaimedMailbox): void {
+    const { organization_id: organization } = mailbox;
+    this.#byOrganization.set(organization, (this.#byOrganization.get(organization) ?? 0) + 1);
+    const reading = pollMailbox(this.#deps, this.#log, mailbox, this.#signal)
+      .catch(error => this.#log.warn({ err: error }, 'polling a mailbox failed; retrying later'))
+      .finally(() => {
+        this.#running.delete(reading);
+        const others = this.#byOrganization.get(organization)! - 1;
+        if (others > 0) this.#byOrganization.set(organization, others);
+        else this.#byOrganization.delete(organization);
+        return this.start().catch(error => this.#log.warn({ err: error }, 'claiming a mailbox failed; retrying later'));
+      });
+    this.#running.add(reading);
+  }
+}
+
+/** Reads all mailboxes that are due, until the signal is aborted. */
+export async function pollMailboxes(deps: PollDeps, log: FastifyBaseLogger, signal: AbortSignal): Promise<void> {
+  await addMailboxes(deps);
+  const reads = new MailboxReads(deps, log, signal);
+  await reads.start();
+  await reads.idle();
 }
 
 async function pollMailbox(deps: PollDeps, log: FastifyBaseLogger, claim: rows.ClaimedMailbox, signal: AbortSignal) {
   const { organization_id, id, mailbox: name } = claim;
+  const claimedAt = performance.now();
   let position: ImapPosition = { validity: claim.uid_validity, uid: claim.last_uid };
   let [hasMore, error]: [boolean, string | null] = [false, null];
   /** A failure of the database. Not the mailbox's, so its owner does not see it. */
@@ -81,6 +150,7 @@ async function pollMailbox(deps: PollDeps, log: FastifyBaseLogger, claim: rows.C
     last_uid: position.uid,
     error: isStopping ? claim.error : error,
     again: isStopping || hasMore ? again.more : error ? again.failed : again.idle,
+    elapsed: (performance.now() - claimedAt) / 1_000,
   });
 }
 
@@ -95,6 +165,7 @@ function logChange(
   if (!error && before) log.info(fields, 'the mailbox for bounce mails is read again');
 }
 
+const maxHeaderBytes = 64 * 1024;
 /** Headers in which servers name the address that a mail was delivered to. */
 const recipientHeaders = ['delivered-to', 'x-original-to', 'envelope-to', 'x-envelope-to', 'to'];
 
@@ -109,14 +180,13 @@ async function receive(
   bytes: Buffer,
 ): Promise<boolean> {
   const { organization_id: organizationId } = channel;
-  const events = readEvents(deps, bytes);
+  const work = () => readMail(deps, bytes);
+  const { events, paths } = await (bytes.length > largeBytes ? turns.result(organizationId, work) : work());
   if (events.length === 0) {
     countFeedback(deps, 'smtp', 'ignored');
     return false;
   }
-  const { headers } = parseMail(bytes);
-  const path = recipientHeaders
-    .flatMap(header => headers.get(header)?.match(/b-[0-9a-z-]{1,62}@/gi) ?? [])
+  const path = paths
     .map(address => readReturnPath(address, deps.signer.isSignedShort))
     .find(one => one?.organizationId === organizationId);
   const named = path ? events.map(event => ({ ...event, deliveryId: `${path.occurrence}.${path.id}` })) : events;
@@ -126,42 +196,47 @@ async function receive(
   return true;
 }
 
-function readEvents({ feedbackReaders }: PollDeps, bytes: Buffer) {
+/** Reading a large mail takes milliseconds, on a thread that also serves requests. */
+const turns = new FairTurns();
+
+/** Returns what a mail reports, and what may be return paths in its header. */
+function readMail({ feedbackReaders }: PollDeps, bytes: Buffer): { events: FeedbackEvent[]; paths: string[] } {
   try {
-    return feedbackReaders.smtp!.read({ contentType: 'message/rfc822', bytes });
+    const events = feedbackReaders.smtp!.read({ contentType: 'message/rfc822', bytes });
+    if (events.length === 0) return { events, paths: [] };
+    const { headers } = parseMail(bytes.subarray(0, maxHeaderBytes));
+    return { events, paths: recipientHeaders.flatMap(name => headers.get(name)?.match(/b-[0-9a-z-]{1,62}@/gi) ?? []) };
   } catch {
     // Not a mail at all.
-    return [];
+    return { events: [], paths: [] };
   }
 }
 
 /** Polls for as long as the service runs. Nothing is polled while `isHeld()`: a copy must leave the mailbox to the original. */
 export class MailboxPolls {
-  readonly #poll: () => Promise<void>;
+  readonly #add: () => Promise<void>;
+  readonly #start: () => Promise<void>;
+  readonly #reads: MailboxReads;
   readonly #stopping = new AbortController();
-  #timer: NodeJS.Timeout | undefined;
-  #running: Promise<void> | undefined;
+  #timers: NodeJS.Timeout[] = [];
 
   constructor(deps: PollDeps, log: FastifyBaseLogger, isHeld: () => boolean) {
-    this.#poll = async () => {
+    this.#reads = new MailboxReads(deps, log, this.#stopping.signal);
+    const unlessHeld = (task: () => Promise<void>) => async () => {
       if (isHeld()) return;
-      await pollMailboxes(deps, log, this.#stopping.signal).catch(error =>
-        log.warn({ err: error }, 'polling mailboxes failed; retrying later'),
-      );
+      await task().catch(error => log.warn({ err: error }, 'polling mailboxes failed; retrying later'));
     };
+    this.#add = unlessHeld(() => addMailboxes(deps));
+    this.#start = unlessHeld(() => this.#reads.start());
   }
 
   start(): void {
-    this.#timer = setInterval(() => {
-      this.#running ??= this.#poll().finally(() => {
-        this.#running = undefined;
-      });
-    }, everyMs);
+    this.#timers = [setInterval(this.#add, pollEvery.addMs), setInterval(this.#start, pollEvery.dueMs)];
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#timer);
+    for (const timer of this.#timers) clearInterval(timer);
     this.#stopping.abort();
-    await this.#running;
+    await this.#reads.idle();
   }
 }

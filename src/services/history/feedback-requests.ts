@@ -107,17 +107,14 @@ export async function receiveFeedback(
   }
 }
 
-/** Stores what a mail to the return path of a delivery reports. Other mails, such as vacation replies, are ignored. */
-export async function receiveBounceMail(deps: Deps, { organizationId, occurrence, id }: TenantDelivery, bytes: Buffer) {
+/** Stores what a mail to the return path of a delivery reports. */
+export async function storeMailReport(
+  deps: Deps,
+  { organizationId, occurrence, id }: TenantDelivery,
+  events: readonly FeedbackEvent[],
+): Promise<void> {
   // The sending server tries again, until its mails reach the cell that the organization has moved to.
   await requireHere(deps, { id: organizationId });
-  let events: FeedbackEvent[] = [];
-  try {
-    events = deps.feedbackReaders.smtp!.read({ contentType: 'message/rfc822', bytes });
-  } catch {
-    // Not a mail at all.
-  }
-  if (events.length === 0) return countFeedback(deps, 'smtp', 'ignored');
   const named = events.map(event => ({ ...event, deliveryId: `${occurrence}.${id}` }));
   await storeFeedback(deps, organizationId, null, 'smtp', named, Date.now());
 }

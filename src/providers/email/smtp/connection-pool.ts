@@ -25,8 +25,8 @@ interface ConnectionPoolOptions<Mail> {
   maxConnections: number;
   /** Maximum messages per second; undefined: no limit. */
   rate: number | undefined;
-  /** Counts from when a message has a connection to itself, including the time to open it. */
-  deadlineMs: number;
+  /** How long a mail may take, from when it has a connection to itself, including the time to open it. */
+  deadlineMs: (mail: Mail) => number;
 }
 
 export class ConnectionPool<Mail> {
@@ -64,7 +64,8 @@ export class ConnectionPool<Mail> {
         const mail = composed instanceof Promise ? await composed : composed;
         const sending = connection.sendMail(mail, onBodySent);
         this.#last.set(connection, sending);
-        await this.#withDeadline(sending, () => connection.end(), previous);
+        const deadlineMs = this.#options.deadlineMs(mail);
+        await withDeadline(sending, { deadlineMs, abort: () => connection.end(), previous });
         return;
       } catch (error) {
         if (!(error instanceof ConnectionAbandonedError)) throw error;
@@ -82,31 +83,6 @@ export class ConnectionPool<Mail> {
   close(): void {
     this.#closed = true;
     for (const connection of this.#idle.splice(0)) connection.end();
-  }
-
-  /** The deadline starts once `previous`, the mail whose reply is due first, has ended. */
-  async #withDeadline(sending: Promise<void>, abort: () => void, previous: Promise<void> | undefined): Promise<void> {
-    const { deadlineMs } = this.#options;
-    let timer: NodeJS.Timeout | undefined;
-    let isOver = false;
-    // Not the promise-based timer: aborting it took 160 µs, more than everything else here.
-    const deadline = new Promise<never>((_, reject) => {
-      const startTimer = () => {
-        if (isOver) return;
-        timer = setTimeout(() => {
-          reject(new Error(`the server did not finish within ${deadlineMs} ms`));
-          abort();
-        }, deadlineMs);
-      };
-      if (previous) previous.then(startTimer, startTimer);
-      else startTimer();
-    });
-    try {
-      await Promise.race([sending, deadline]);
-    } finally {
-      isOver = true;
-      clearTimeout(timer);
-    }
   }
 
   async #waitForRate(now: number): Promise<void> {
@@ -138,6 +114,36 @@ export class ConnectionPool<Mail> {
   #openOne(): Connection<Mail> {
     this.#open++;
     return this.#options.open();
+  }
+}
+
+interface Deadline {
+  deadlineMs: number;
+  abort: () => void;
+  /** The mail whose reply is due first: the deadline starts once it has ended. */
+  previous: Promise<void> | undefined;
+}
+
+async function withDeadline(sending: Promise<void>, { deadlineMs, abort, previous }: Deadline): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  let isOver = false;
+  // Not the promise-based timer: aborting it took 160 µs, more than everything else here.
+  const deadline = new Promise<never>((_, reject) => {
+    const startTimer = () => {
+      if (isOver) return;
+      timer = setTimeout(() => {
+        reject(new Error(`the server did not finish within ${deadlineMs} ms`));
+        abort();
+      }, deadlineMs);
+    };
+    if (previous) previous.then(startTimer, startTimer);
+    else startTimer();
+  });
+  try {
+    await Promise.race([sending, deadline]);
+  } finally {
+    isOver = true;
+    clearTimeout(timer);
   }
 }
 

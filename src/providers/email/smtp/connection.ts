@@ -46,7 +46,7 @@ export function openConnection(settings: Settings, outbound: Outbound): Connecti
       connection = undefined;
       session = undefined;
     });
-    session = new SmtpSession(smtpConnection, await greet(smtpConnection, settings));
+    session = new SmtpSession(smtpConnection, await greet(smtpConnection, settings, timeoutMs), timeoutMs);
     return session;
   };
 
@@ -103,15 +103,19 @@ function createConnection(settings: Settings, port: number, timeoutMs: number, s
 }
 
 /** Signs in, and returns the server's capabilities. */
-async function greet(connection: SMTPConnection, { user, password: pass }: Settings): Promise<string> {
+async function greet(
+  connection: SMTPConnection,
+  { user, password: pass }: Settings,
+  timeoutMs: number,
+): Promise<string> {
   try {
-    await withConnectionEnd(connection, done => {
+    await withConnectionEnd(connection, timeoutMs, done => {
       connection.once('error', done);
       connection.connect(error => done(error ?? null));
     });
     const greeting = connection.lastServerResponse || '';
     if (user !== undefined && connection.allowsAuth) {
-      await withConnectionEnd(connection, done =>
+      await withConnectionEnd(connection, timeoutMs, done =>
         connection.login({ user, pass, credentials: { user, pass: pass! } }, done),
       );
     }
@@ -122,16 +126,26 @@ async function greet(connection: SMTPConnection, { user, password: pass }: Setti
   }
 }
 
-/** Runs a command, and rejects if the connection ends first. */
+/**
+ * Runs the greeting or the sign-in. Rejects if the connection ends first, or after the timeout: a server that replies byte by
+ * byte never exceeds those of the connection, which count from the last byte.
+ */
 function withConnectionEnd(
   connection: SMTPConnection,
+  timeoutMs: number,
   run: (done: (error: Error | null) => void) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
+    const late = new Error(`the server did not finish the greeting or the sign-in within ${timeoutMs} ms`);
+    const timer = setTimeout(() => reject(Object.assign(late, { code: 'ETIMEDOUT' })), timeoutMs);
     // Deferred, so that the command's own error comes first.
-    const onEnd = () => setImmediate(reject, Object.assign(new Error('the connection ended'), { code: 'ECONNECTION' }));
+    const onEnd = () => {
+      clearTimeout(timer);
+      setImmediate(reject, Object.assign(new Error('the connection ended'), { code: 'ECONNECTION' }));
+    };
     connection.once('end', onEnd);
     run(error => {
+      clearTimeout(timer);
       connection.off('end', onEnd);
       if (error) reject(error);
       else resolve();

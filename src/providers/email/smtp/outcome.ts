@@ -8,6 +8,7 @@ import { OutboundError } from '../../../lib/outbound.ts';
 import { isLocalFailure } from '../../../lib/outbound-error.ts';
 import { toReason } from '../../http-outcome.ts';
 import type { Outcome } from '../../sending.ts';
+import { replyCodeOf } from './session.ts';
 
 interface SmtpError extends Error {
   code?: string;
@@ -15,7 +16,6 @@ interface SmtpError extends Error {
   /** The command that the server replied to. */
   command?: string;
   response?: string;
-  responseCode?: number;
 }
 
 /**
@@ -23,6 +23,12 @@ interface SmtpError extends Error {
  * servers also use them for spam, policies and quotas, and no address should be disabled for those.
  */
 const unknownMailbox = /^5\d\d[ -]5\.1\.(1|6|10)\b/;
+
+/**
+ * Status codes (RFC 3463) and texts of a mail that its recipient's server or mailbox does not accept now: the address, the
+ * mailbox, or a policy such as greylisting. Some servers say so only after the mail was transmitted.
+ */
+const recipientStatus = /^4\d\d[ -]4\.[127]\.\d|gr[ae]y-?list/i;
 
 /** Mistakes in the message or the settings, found without the server. */
 const permanentCodes = new Set(['EENVELOPE', 'EMESSAGE', 'EAUTH', 'ECONFIG']);
@@ -38,12 +44,20 @@ export function toFailure(thrown: unknown, isTransmitted: boolean, secrets: read
   const isLocal = error instanceof OutboundError ? error.kind === 'local' : isLocalFailure({ ...error, code });
   if (isLocal && !isTransmitted) return { ok: false, retry: true, local: true, reason };
   if (error instanceof OutboundError) return { ok: false, retry: error.kind !== 'refused', reason };
-  if (reply && error.responseCode) {
-    const retry = error.responseCode < 500;
-    const gone = error.command === 'RCPT TO' && unknownMailbox.test(reply);
-    if (gone) return { ok: false, retry: false, gone, reason };
+  const replied = reply ? replyCodeOf(reply) : 0;
+  if (reply && replied) {
+    const retry = replied < 500;
+    const gone = !retry && error.command === 'RCPT TO' && unknownMailbox.test(reply);
+    if (gone) return { ok: false, retry, gone, reason };
+    if (retry && isOfRecipient(error, replied)) return { ok: false, retry, ofRecipient: true, reason };
     return error.code === 'EAUTH' && !retry ? { ok: false, retry, denied: true, reason } : { ok: false, retry, reason };
   }
   if (isTransmitted) return { ok: false, retry: true, unknown: true, reason };
   return { ok: false, retry: !permanentCodes.has(error.code ?? ''), reason };
+}
+
+/** A reply to RCPT concerns the recipient, unless the server ends the session with it (421). */
+function isOfRecipient({ command, code, response = '' }: SmtpError, replied: number): boolean {
+  if (replied === 421) return false;
+  return command === 'RCPT TO' || (code === 'EMESSAGE' && recipientStatus.test(response));
 }

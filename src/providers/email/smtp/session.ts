@@ -26,9 +26,22 @@ export class SmtpError extends Error {
     this.code = code;
     this.command = command;
     this.response = response;
-    this.responseCode = response === undefined ? undefined : Number.parseInt(response, 10);
+    this.responseCode = response === undefined ? undefined : replyCodeOf(response);
   }
 }
+
+/**
+ * Returns the code of a reply: that of its last line (RFC 5321, 4.2.1). The lines of a reply must have the same code. If a
+ * server refuses something with codes of different kinds, it is unclear what it means, and the refusal counts as temporary.
+ */
+export function replyCodeOf(reply: string): number {
+  const codes = reply.split('\n').map(line => Number(/^\d{3}/.exec(line)?.[0]));
+  const code = codes.at(-1)!;
+  const isMixed = codes.some(other => Math.floor(other / 100) !== Math.floor(code / 100));
+  return isMixed && code >= 500 ? unclearCode : code;
+}
+
+const unclearCode = 451;
 
 /** The name of a command, for errors, and its line. */
 type Command = [name: string, line: string];
@@ -48,7 +61,7 @@ interface MailTransaction {
 const chunkBytes = 65_536;
 /** Far longer than any real reply. */
 const maxReplyLength = 65_536;
-const closingCode = '421';
+const closingCode = 421;
 
 export class SmtpSession {
   readonly #connection: SMTPConnection;
@@ -63,10 +76,13 @@ export class SmtpSession {
   #lines = '';
   #partialLine = '';
   #error: Error | undefined;
+  /** Started again with each command and each reply: a timer of its own for each would cost more. */
+  readonly #replyTimer: NodeJS.Timeout;
 
-  /** `greeting` is the server's reply to EHLO. */
-  constructor(connection: SMTPConnection, greeting: string) {
+  /** `greeting` is the server's reply to EHLO, and `replyMs` how long each complete reply may take. */
+  constructor(connection: SMTPConnection, greeting: string, replyMs: number) {
     this.#connection = connection;
+    this.#replyTimer = setTimeout(() => this.#onLate(replyMs), replyMs).unref();
     this.#socket = connection._socket as Socket;
     this.#supportsPipelining = /^250[ -]PIPELINING\b/im.test(greeting);
     this.#supportsUtf8 = /^250[ -]SMTPUTF8\b/im.test(greeting);
@@ -74,6 +90,7 @@ export class SmtpSession {
       this.#error = error;
     });
     connection.once('end', () => {
+      clearTimeout(this.#replyTimer);
       const lost = new SmtpError('ECONNECTION', 'the connection ended');
       for (const [i, transaction] of this.#transactions.splice(0).entries())
         transaction.done(i === 0 ? (this.#error ?? lost) : lost);
@@ -100,6 +117,7 @@ export class SmtpSession {
     if (!this.#isClean) commands.unshift(['RSET', 'RSET\r\n']);
     this.#isClean = true;
     return new Promise((resolve, reject) => {
+      if (this.isIdle) this.#replyTimer.refresh();
       this.#transactions.push({ mail, body, commands, onBodySent, done: error => (error ? reject(error) : resolve()) });
       this.#socket.write(this.#supportsPipelining ? commands.map(([, line]) => line).join('') : commands[0]![1]);
     });
@@ -115,6 +133,17 @@ export class SmtpSession {
   #abort(error: Error): void {
     this.#error = error;
     this.#connection.close();
+  }
+
+  /** The server may send a reply byte by byte, which the idle timeout of the connection does not end. */
+  #onLate(replyMs: number): void {
+    const { mail, commands } = this.#transactions[0] ?? {};
+    // Nothing is expected, or the mail is still being transmitted, which has its own deadline.
+    if (!mail || mail.transmitted === 'some') return;
+    const name = commands?.[0]?.[0] ?? 'the message';
+    this.#abort(new SmtpError('ETIMEDOUT', `the server did not reply to ${name} within ${replyMs} ms`));
+    // The server may keep sending for as long as the socket is open.
+    this.#socket.destroy();
   }
 
   #onData(chunk: Buffer): void {
@@ -138,6 +167,8 @@ export class SmtpSession {
   }
 
   #onReply(reply: string): void {
+    this.#replyTimer.refresh();
+    const code = replyCodeOf(reply);
     const transaction = this.#transactions[0];
     if (!transaction) {
       // An unexpected reply: the server closes the session, or violates the protocol.
@@ -147,13 +178,14 @@ export class SmtpSession {
     const { transmitted } = transaction.mail;
     const [name] = transaction.commands.shift() ?? ['DATA'];
     // Some servers reply 2yz to DATA.
-    const isPositive = reply.startsWith('2') || (reply.startsWith('3') && name === 'DATA' && !transmitted);
-    if (!isPositive && !replyPattern.test(reply)) {
+    const kind = Math.floor(code / 100);
+    const isPositive = kind === 2 || (kind === 3 && name === 'DATA' && !transmitted);
+    if (!isPositive && !(kind >= 3 && kind <= 5)) {
       this.#abort(new SmtpError('EPROTOCOL', `invalid reply to ${name}: ${toText(reply)}`));
       return;
     }
     if (!isPositive) transaction.refusal ??= refusedError(transmitted ? 'EMESSAGE' : 'EENVELOPE', name, reply);
-    if (reply.startsWith(closingCode)) this.#abort(transaction.refusal!);
+    if (code === closingCode) this.#abort(transaction.refusal!);
     else if (name === 'RSET' && !isPositive) this.#abort(new SmtpError('ECONNECTION', `RSET failed: ${reply}`));
     else if (transmitted === 'whole') this.#finish(transaction);
     else if (transmitted === 'some')
@@ -164,7 +196,7 @@ export class SmtpSession {
     else if (transaction.commands.length > 0 && !transaction.refusal) this.#socket.write(transaction.commands[0]![1]);
     else if (!transaction.refusal) this.#sendBody(transaction);
     // The server accepted DATA although it refused the envelope.
-    else if (reply.startsWith('3')) this.#abort(transaction.refusal);
+    else if (kind === 3) this.#abort(transaction.refusal);
     else this.#finish(transaction);
   }
 
@@ -200,14 +232,16 @@ export class SmtpSession {
     for (const [i, data] of parts.entries()) {
       for (let from = 0; from < data.length && this.#transactions[0] === transaction; from += chunkBytes) {
         const isLast = i === parts.length - 1 && from + chunkBytes >= data.length;
-        if (isLast) transaction.mail.transmitted = 'whole';
+        if (isLast) {
+          transaction.mail.transmitted = 'whole';
+          this.#replyTimer.refresh();
+        }
         if (!this.#socket.write(data.subarray(from, from + chunkBytes))) await once(this.#socket, 'drain');
       }
     }
   }
 }
 
-const replyPattern = /^[2-5]\d\d/;
 const forbidden = /[\r\n<>]/;
 const nonAscii = /[^\0-\x7f]/;
 const endOfData = Buffer.from('.\r\n');

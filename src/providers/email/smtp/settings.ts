@@ -177,8 +177,8 @@ export const SmtpSettings = settings(
         minimum: 100,
         maximum: 600_000,
         description:
-          'How long to wait for the connection and for each reply, in milliseconds; five times as long for a whole email. ' +
-          'Default: 30000.',
+          'How long to wait for the connection and for each complete reply, in milliseconds. A whole email may take twice ' +
+          'as long, and one second more for each 100 kB. Default: 30000.',
       }),
     ),
   },

@@ -12,8 +12,13 @@ import { SmtpSettings } from './settings.ts';
 
 class WithdrawnError extends Error {}
 
-/** Multiple of `timeout_ms`, which applies to each reply: a server that replies slowly must not block a message forever. */
-const maxTimeouts = 5;
+/** A message may take twice `timeout_ms`, which applies to each reply, and in addition the time to transmit it at this rate. */
+const maxTimeouts = 2;
+const minBytesPerMs = 100;
+
+function bytesOf({ raw, rest = [] }: Mail): number {
+  return rest.reduce((sum, part) => sum + part.length, raw.length);
+}
 
 export const smtp: Provider<typeof SmtpSettings> = {
   name: 'smtp',
@@ -46,7 +51,7 @@ export const smtp: Provider<typeof SmtpSettings> = {
       open: () => openConnection(settings, outbound),
       maxConnections: max_connections,
       rate,
-      deadlineMs: maxTimeouts * timeout_ms,
+      deadlineMs: mail => maxTimeouts * timeout_ms + Math.floor(bytesOf(mail) / minBytesPerMs),
     });
     const compose = createComposer(settings);
     const secrets = [password, password && toBase64(password), toBase64(`\0${user}\0${password}`), dkim_private_key];
