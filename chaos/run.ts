@@ -35,11 +35,16 @@ import { fewDescriptors, smallMemory } from './scenarios/small-machine.ts';
 import { cancelMeansStop, deletedMeansStop, optOutMeansStop, pauseMeansStop } from './scenarios/stops.ts';
 import { stepsKilled, webhooksKilled } from './scenarios/work-killed.ts';
 import { serviceKilled, workerKilled } from './scenarios/worker-killed.ts';
+import { workerCutOff, workerFrozen, workerVanished, workerWoken } from './scenarios/worker-returns.ts';
 import { wrongKey } from './scenarios/wrong-key.ts';
 
 const scenarios: Record<string, Scenario> = {
   'worker-killed': workerKilled,
   'service-killed': serviceKilled,
+  'worker-frozen': workerFrozen,
+  'worker-woken': workerWoken,
+  'worker-vanished': workerVanished,
+  'worker-cut-off': workerCutOff,
   'power-cut': powerCut,
   'database-restarted': databaseRestarted,
   'connections-cut': connectionsCut,

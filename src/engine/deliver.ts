@@ -19,7 +19,7 @@ import type { Outcome, Outgoing } from '../providers/sending.ts';
 import { sendWithFiles } from './attach.ts';
 import { type DeliveryState, readStates } from './delivery-states.ts';
 import type { Engine } from './engine.ts';
-import { type CheckedContext, checkAgain, isUnchanged } from './last-check.ts';
+import { type CheckedContext, checkAgain, maySend, withdraw } from './last-check.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 import {
   postpone,
@@ -200,8 +200,8 @@ async function attempt(engine: Engine, context: SendContext): Promise<Settlement
 /** Returns how to settle the delivery if it may no longer be sent, or not by this process. */
 async function findStop(engine: Engine, context: SendContext): Promise<Settlement | undefined> {
   // Another worker, or this one after its restart, sends it.
-  if (engine.isStopping) return postpone(context.delivery, { due_at: new Date() });
-  return isUnchanged(engine, context) ? undefined : checkAgain(engine, context);
+  if (engine.isStopping) return withdraw(context.delivery);
+  return maySend(engine, context) ? undefined : checkAgain(engine, context);
 }
 
 /** Disables an address that is gone, before the outcome is stored. By now, the provider can take the next message. */
@@ -264,7 +264,7 @@ async function sendRendered(
 ): Promise<Settlement> {
   const { delivery, span } = context;
   const { provider_index: index } = delivery;
-  let stopped = isUnchanged(engine, context) ? undefined : await checkAgain(engine, context);
+  let stopped = maySend(engine, context) ? undefined : await checkAgain(engine, context);
   if (stopped) return stopped;
   const { occurrence, person, channel } = context;
   const now = Date.now();
@@ -278,15 +278,18 @@ async function sendRendered(
   const traceparent = call?.traceparent ?? occurrence.traceparent;
   if (traceparent) outgoing.traceparent = traceparent;
   outgoing.mayStillSend = () =>
-    isUnchanged(engine, context) ||
+    maySend(engine, context) ||
     checkAgain(engine, context).then(settlement => {
       stopped = settlement;
       return !settlement;
     });
   const beganAt = Date.now();
-  const outcome = await (inApp ? storeInApp(engine, context, outgoing) : engine.senders.send(channel, index, outgoing));
+  const outcome = await (inApp
+    ? storeInApp(engine, context, outgoing)
+    : engine.senders.send(channel, index, outgoing, () => engine.fence.holds(delivery)));
   endCall(call, name, outcome);
   if (stopped) return stopped;
+  if (!outcome.ok && outcome.withdrawn) return withdraw(delivery);
   engine.meters.attempted(channel.type, name, outcome);
   if (!outcome.ok && outcome.gone && channel.reach === 'address') context.goneReason = outcome.reason;
   const endedAt = Date.now();

@@ -61,6 +61,10 @@ export class InFlight {
     return this.#counts.map(({ total }) => total);
   }
 
+  deliveries(): Iterable<Delivery> {
+    return this.#deliveries.values();
+  }
+
   ids(): number[] {
     return [...this.#deliveries.keys()];
   }

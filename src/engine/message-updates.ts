@@ -19,8 +19,10 @@ import {
   listWaitingUpdatesAcrossTenants,
   settleUpdatesAcrossTenants,
   type UpdateOutcome,
+  updateClaimSeconds,
 } from '../db/ledger/message-updates.ts';
 import { Batcher } from '../lib/batcher.ts';
+import { type Claim, startClaim } from '../lib/elapsed.ts';
 import { ThreadsBusyError } from '../lib/thread-pool.ts';
 import type { PlannedChannel } from '../pipeline/plans.ts';
 import { listUpdatable } from '../providers/provider.ts';
@@ -142,8 +144,9 @@ export class MessageUpdater {
         this.#isFull = true;
         break;
       }
+      const claim = startClaim(updateClaimSeconds * 1_000);
       const claimed = await claimUpdates(queue, organization_id, capacity);
-      for (const one of claimed) this.#start(organization_id, one);
+      for (const one of claimed) this.#start(organization_id, one, claim);
       this.#lastServed = organization_id;
       // What was claimed is due again if this worker dies; others of the organization are due at a time not known here.
       pauseMs = claimed.length > 0 ? 0 : Math.min(pauseMs, retryPollMs);
@@ -151,8 +154,8 @@ export class MessageUpdater {
     return this.#isFull ? pollEveryMs : pauseMs;
   }
 
-  #start(organizationId: number, update: ClaimedUpdate): void {
-    const done = this.#process(organizationId, update)
+  #start(organizationId: number, update: ClaimedUpdate, claim: Claim): void {
+    const done = this.#process(organizationId, update, claim)
       .catch(error =>
         this.#tools.log.warn({ err: error, occurrence: update.occurrence_id }, 'updating a message failed'),
       )
@@ -163,7 +166,7 @@ export class MessageUpdater {
     this.#inFlight.add(done);
   }
 
-  async #process(organizationId: number, update: ClaimedUpdate): Promise<void> {
+  async #process(organizationId: number, update: ClaimedUpdate, claim: Claim): Promise<void> {
     const { queue, meters } = this.#tools;
     const { occurrence_id, delivery_id, claims, change, changed_by: by, attempts } = update;
     if (delivery_id === 0) {
@@ -173,7 +176,7 @@ export class MessageUpdater {
     }
     const key = { organization_id: organizationId, occurrence_id, delivery_id, claims, change };
     const beganAt = Date.now();
-    const attempt = await this.#change(organizationId, update).catch(toAttempt);
+    const attempt = await this.#change(organizationId, update, claim).catch(toAttempt);
     if ('until' in attempt) {
       await this.#outcomes.add({ ...key, status: 'waiting', due_at: new Date(attempt.until), entry: null });
       return;
@@ -200,7 +203,7 @@ export class MessageUpdater {
     });
   }
 
-  async #change(organizationId: number, update: ClaimedUpdate): Promise<Attempt> {
+  async #change(organizationId: number, update: ClaimedUpdate, claim: Claim): Promise<Attempt> {
     const { plans, limits, senders } = this.#tools;
     const { change, delivery_id, provider, provider_index, priority } = update;
     const channels = await plans.listChannels(organizationId);
@@ -215,16 +218,17 @@ export class MessageUpdater {
     // Spread, so that the updates of a large fan-out are not all claimed again at once.
     if (openUntil > 0) return { until: openUntil + Math.random() * busyMs };
     if (channel.ratePerSecond === null && channel.concurrency === null)
-      return this.#call(organizationId, update, channel, index, action);
+      return this.#call(organizationId, update, claim, channel, index, action);
     // Another id than that of the delivery, which the engine may be sending again.
     const admission = await limits.acquire(channel, { organization_id: organizationId, priority, id: -delivery_id });
     if ('dueAt' in admission) return { until: admission.dueAt.getTime() };
-    return this.#call(organizationId, update, channel, index, action).finally(() => admission.release());
+    return this.#call(organizationId, update, claim, channel, index, action).finally(() => admission.release());
   }
 
   async #call(
     organizationId: number,
     update: ClaimedUpdate,
+    claim: Claim,
     channel: PlannedChannel,
     index: number,
     action: UpdateAction,
@@ -242,7 +246,8 @@ export class MessageUpdater {
     try {
       const openUntil = senders.circuitOpenUntil(channel, index, Date.now());
       if (openUntil > 0) return { until: openUntil };
-      return { action, outcome: await senders.change(channel, index, action, sent) };
+      const outcome = await senders.change(channel, index, action, sent, claim.isValid);
+      return !outcome.ok && outcome.withdrawn ? { until: Date.now() } : { action, outcome };
     } finally {
       release();
     }

@@ -35,6 +35,7 @@ import { AttachmentFiles } from './attachment-files.ts';
 import { ChannelOutages } from './channel-outages.ts';
 import { DayLimits } from './day-limits.ts';
 import { createStateReader } from './delivery-states.ts';
+import { Fence } from './fence.ts';
 import { GoneAddresses } from './gone-addresses.ts';
 import { Limits } from './limits.ts';
 import type { Log } from './log.ts';
@@ -71,7 +72,9 @@ const open = (connections: number, more: Pick<PoolOptions, 'settings' | 'pipelin
     url: settings.url,
     name: 'belfry worker',
     connections,
-    ...more,
+    pipelined: more.pipelined ?? false,
+    // A frozen process must not hold locks that its successor needs.
+    settings: { ...more.settings, idle_in_transaction_session_timeout: '12s' },
     onError: error => log.warn({ err: error }, 'the engine lost a database connection'),
   });
 const plain = open(10);
@@ -124,6 +127,7 @@ const worker: Worker = new Worker(
     senders,
     stops,
     states: createStateReader({ pool: hot.pool, plans }),
+    fence: new Fence(),
     outcomes,
     goneAddresses,
     inbox: createInboxWriter(pool),

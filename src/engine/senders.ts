@@ -6,6 +6,7 @@
 import { canonicalJson } from '../core/json.ts';
 import type { UpdateAction } from '../core/message-updates.ts';
 import type { Delivery } from '../db/ledger/deliveries.ts';
+import { withHandoverCheck } from '../lib/handover.ts';
 import { PrioritySemaphore } from '../lib/priority-semaphore.ts';
 import type { PlannedChannel, PlannedProvider } from '../pipeline/plans.ts';
 import type { Outcome, Outgoing, Sender, SentMessage, Tools } from '../providers/sending.ts';
@@ -71,14 +72,27 @@ export class Senders {
     for (const { semaphore } of this.#open.values()) semaphore?.interrupt(occurrenceId);
   }
 
-  async send(channel: PlannedChannel, index: number, outgoing: Outgoing): Promise<Outcome> {
-    return this.#call(channel, index, sender => sender.send(outgoing));
+  /** Sends the message. `mayHandOver` is asked right before it leaves the process; if not, the outcome is `withdrawn`. */
+  async send(
+    channel: PlannedChannel,
+    index: number,
+    outgoing: Outgoing,
+    mayHandOver: () => boolean = () => true,
+  ): Promise<Outcome> {
+    return this.#call(channel, index, sender => guarded(mayHandOver, () => sender.send(outgoing)));
   }
 
   /** Updates or retracts a message that was sent. */
-  async change(channel: PlannedChannel, index: number, action: UpdateAction, sent: SentMessage): Promise<Outcome> {
+  async change(
+    channel: PlannedChannel,
+    index: number,
+    action: UpdateAction,
+    sent: SentMessage,
+    mayHandOver: () => boolean = () => true,
+  ): Promise<Outcome> {
     const unsupported: Outcome = { ok: false, retry: false, reason: `the provider cannot ${action} messages` };
-    return this.#call(channel, index, async sender => sender[action]?.(sent) ?? unsupported);
+    const change = async (sender: Sender) => sender[action]?.(sent) ?? unsupported;
+    return this.#call(channel, index, sender => guarded(mayHandOver, () => change(sender)));
   }
 
   async #call(channel: PlannedChannel, index: number, call: (sender: Sender) => Promise<Outcome>): Promise<Outcome> {
@@ -149,6 +163,17 @@ export class Senders {
     // The test message alone decides whether the circuit opens again.
     open.failures = failuresToOpen - 1;
   }
+}
+
+/** Calls a provider whose requests need permission. The outcome of a call that did not get it is `withdrawn`. */
+async function guarded(mayHandOver: () => boolean, call: () => Promise<Outcome>): Promise<Outcome> {
+  let isRefused = false;
+  const check = () => {
+    isRefused ||= !mayHandOver();
+    return !isRefused;
+  };
+  const outcome = await withHandoverCheck(check, call);
+  return isRefused && !outcome.ok && !outcome.unknown ? { ...outcome, withdrawn: true } : outcome;
 }
 
 const nothing = () => {};

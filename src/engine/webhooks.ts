@@ -17,9 +17,12 @@ import {
   listDueWebhooksAcrossTenants,
   settleWebhookMessagesAcrossTenants,
   type WebhookOutcome,
+  webhookClaimSeconds,
 } from '../db/ledger/webhook-queue.ts';
 import { Batcher } from '../lib/batcher.ts';
 import type { Cipher } from '../lib/cipher.ts';
+import { type Claim, startClaim } from '../lib/elapsed.ts';
+import { withHandoverCheck } from '../lib/handover.ts';
 import type { Outbound } from '../lib/outbound.ts';
 import type { Outcome } from '../providers/sending.ts';
 import { postSigned, type Signer, signerOf } from '../providers/webhook/signed-post.ts';
@@ -55,6 +58,7 @@ interface WebhookTools {
 }
 
 interface Endpoint {
+  claim: Claim;
   url: string;
   organization: string;
   signers: Signer[];
@@ -143,6 +147,7 @@ export class WebhookDispatcher {
 
   async #claim({ organization_id, webhook_id }: DueWebhook, capacity: number): Promise<void> {
     const { pool, cipher } = this.#tools;
+    const claim = startClaim(webhookClaimSeconds * 1_000);
     const claimed = await claimWebhookMessages(pool, organization_id, webhook_id, capacity);
     if (!claimed || claimed.messages.length === 0) return;
     const { url, organization, has_previous } = claimed;
@@ -157,7 +162,7 @@ export class WebhookDispatcher {
       }
       return;
     }
-    for (const message of claimed.messages) this.#track(this.#send(message, { url, organization, signers }));
+    for (const message of claimed.messages) this.#track(this.#send(message, { claim, url, organization, signers }));
   }
 
   #track(work: Promise<void>): void {
@@ -171,7 +176,7 @@ export class WebhookDispatcher {
     this.#inFlight.add(done);
   }
 
-  async #send(message: ClaimedMessage, { url, organization, signers }: Endpoint): Promise<void> {
+  async #send(message: ClaimedMessage, { claim, url, organization, signers }: Endpoint): Promise<void> {
     const { outbound, baseUrl } = this.#tools;
     const beganAt = Date.now();
     const { type, created_at } = message;
@@ -179,15 +184,18 @@ export class WebhookDispatcher {
     const fields = { organization, ...message.data };
     const data = { ...fields, ...linksOf(message.data, `${baseUrl ?? ''}/api/o/${fields.organization}`) };
     const body = JSON.stringify({ type, timestamp: created_at.toISOString(), data });
-    const outcome = await postSigned(outbound, {
+    const post = {
       url,
       messageId: messageIdOf(message.key),
       body,
       signers,
       timeoutMs: webhookLimits.timeoutMs,
-      id: ({ status }) => String(status),
-      classify: ({ status }) => (status === 410 ? { gone: true } : undefined),
-    });
+      id: ({ status }: { status: number }) => String(status),
+      classify: ({ status }: { status: number }) => (status === 410 ? { gone: true } : undefined),
+    };
+    const outcome = await withHandoverCheck(claim.isValid, () => postSigned(outbound, post));
+    // Another worker has the message, or will get it.
+    if (!outcome.ok && !claim.isValid()) return;
     await this.#settle(message, outcome, beganAt);
   }
 

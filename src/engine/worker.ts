@@ -6,7 +6,7 @@
  * A worker has a lease, which it takes only on a database that it recognises: on a restored or cloned one it waits
  * until an operator resumes sending. The lease is an advisory lock. If the database drops the connection that holds it,
  * the worker takes a new lease and continues its work under that one; if it cannot in time, recovery takes over the
- * work.
+ * work, and the worker continues with the rest: see fence.ts.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { priorities } from '../core/trigger.ts';
@@ -27,6 +27,7 @@ import { alignedDelayMs } from '../lib/aligned-delay.ts';
 import { type ClaimedDelivery, claimDeliveries, deliverAll } from './deliver.ts';
 import type { Engine } from './engine.ts';
 import { expandAccepted, expandHanded, expandNextPage } from './expand.ts';
+import { graceMs } from './fence.ts';
 import { InFlight } from './in-flight.ts';
 import type { ExpansionResult } from './page.ts';
 import { maxAttempts } from './settlements.ts';
@@ -46,8 +47,6 @@ const releaseEveryMs = 4_000;
 const expireEveryMs = 60_000;
 /** How often to look for own claims whose response was lost, while there are claims. */
 const reclaimEveryMs = 5_000;
-/** How long a worker without a lease has to take over its own work under a new one. */
-const graceMs = 5_000;
 
 /** How the work in each of these queues is expanded into deliveries. */
 const expansions = { accepted: expandAccepted, expanding: expandNextPage, steps: runSteps } as const;
@@ -61,6 +60,8 @@ export class Worker {
   #lease: WorkerLease | undefined;
   /** Lost leases whose work is not yet under the current one. */
   readonly #former: number[] = [];
+  /** Whether it is. */
+  #isAdopted = false;
   readonly #stop = new AbortController();
   readonly #inFlight: InFlight;
   readonly #hints = new WorkHints();
@@ -118,6 +119,7 @@ export class Worker {
     this.#stop.abort();
     this.#engine.marker.isReady = false;
     this.#engine.isStopping = true;
+    this.#engine.fence.stop();
     this.#engine.senders.interrupt();
     this.#wake();
     await this.#running;
@@ -129,11 +131,18 @@ export class Worker {
     this.#lease = await acquireLease(this.#url, error => {
       this.#engine.log.warn({ err: error }, "lost the connection that holds this worker's lease; acquiring another");
       if (this.#lease) this.#former.push(this.#lease.id);
-      this.#lease = undefined;
-      this.#engine.marker.isReady = false;
+      this.#dropLease();
     });
+    this.#isAdopted = false;
+    this.#engine.fence.lease = this.#lease;
     this.#reclaimAt = 0;
     this.#hasClaimed = true;
+  }
+
+  #dropLease(): void {
+    this.#lease = undefined;
+    this.#engine.fence.lease = undefined;
+    this.#engine.marker.isReady = false;
   }
 
   async #work(): Promise<void> {
@@ -147,6 +156,7 @@ export class Worker {
           }
           await this.#acquireLease();
         }
+        if (!this.#isAdopted) await this.#adopt(this.#lease!.id);
         if (this.#hasClaimed && Date.now() >= this.#reclaimAt) await this.#reclaimLost(this.#lease!.id);
         const { id } = this.#lease!;
         const found = await this.#round(id);
@@ -182,17 +192,21 @@ export class Worker {
     timer.abort();
   }
 
+  /** Moves the work of lost leases to the current one. What another worker has taken over meanwhile is given up. */
+  async #adopt(owner: number): Promise<void> {
+    const former = [...this.#former];
+    const kept = await inheritAcrossTenants(this.#engine.pool, former, owner);
+    this.#former.splice(0, former.length);
+    this.#engine.fence.adopt(this.#inFlight.deliveries(), owner, kept);
+    this.#isAdopted = true;
+  }
+
   /**
    * Takes over claims that were committed, but whose response was lost with the connection. Recovery does not touch
    * them, because this worker is alive. Between rounds, nothing is being claimed or expanded.
    */
   async #reclaimLost(owner: number): Promise<void> {
-    const { pool, hot, log } = this.#engine;
-    if (this.#former.length > 0) {
-      const former = [...this.#former];
-      await inheritAcrossTenants(pool, former, owner);
-      this.#former.splice(0, former.length);
-    }
+    const { hot, log } = this.#engine;
     const occurrences =
       (await releaseOccurrencesAcrossTenants(hot, owner)) + (await releaseStepsAcrossTenants(hot, owner));
     const deliveries = await listClaimedAcrossTenants(hot, owner, this.#inFlight.ids());
@@ -321,7 +335,7 @@ export class Worker {
       // Unsettled deliveries belong to this lease: ending it lets recovery take over.
       this.#engine.log.error({ err: error }, 'could not settle claimed deliveries; acquiring another lease');
       this.#lease?.end();
-      this.#lease = undefined;
+      this.#dropLease();
       for (const { delivery } of ready) leave(delivery, false);
     });
   }

@@ -11,7 +11,9 @@ type OutboundFailure =
   /** The connection ended, or the response was not valid HTTP. */
   | 'broken'
   /** The response headers are too large. A long body is cut and is not an error. */
-  | 'too_large';
+  | 'too_large'
+  /** Not sent, because the caller of the provider no longer allowed it. */
+  | 'withdrawn';
 
 export class OutboundError extends Error {
   readonly kind: OutboundFailure;
