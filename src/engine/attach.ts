@@ -7,6 +7,7 @@ import {
   toFileName,
 } from '../core/attachments.ts';
 import type { Settlement } from '../db/ledger/deliveries.ts';
+import { currentTime } from '../lib/clock.ts';
 import type { Outgoing } from '../providers/sending.ts';
 import { AttachmentError } from './attachment-error.ts';
 import { nameFiles } from './attachment-names.ts';
@@ -39,7 +40,7 @@ export async function sendWithFiles(
       `${references.length} files, more than the ${attachmentLimits.files} of a message`,
       false,
     );
-    return settleAttachmentError(delivery, error, Date.now());
+    return settleAttachmentError(delivery, error, currentTime());
   }
   try {
     const held = await engine.attachments.hold(delivery, references);
@@ -50,7 +51,7 @@ export async function sendWithFiles(
     }
   } catch (error) {
     if (!(error instanceof AttachmentError)) throw error;
-    return settleAttachmentError(delivery, error, Date.now());
+    return settleAttachmentError(delivery, error, currentTime());
   }
 }
 

@@ -11,6 +11,7 @@ import { isUnavailable } from '../db/connection/pool.ts';
 import type { OccurrenceFacts } from '../db/history/occurrences.ts';
 import { claimDeliveriesAcrossTenants, type Delivery, type Settlement } from '../db/ledger/deliveries.ts';
 import { claimProgress, type Shares } from '../db/ledger/round-robin.ts';
+import { currentTime, timeAt } from '../lib/clock.ts';
 import type { Span } from '../lib/traces.ts';
 import { isTracked } from '../pipeline/message-links.ts';
 import { type MessageContext, renderDelivery } from '../pipeline/messages.ts';
@@ -123,7 +124,7 @@ async function deliverOne(engine: Engine, delivery: Delivery, state: ReadState):
     settling?.end();
     endDelivery(span, settlement);
   }
-  return settlement?.due_at instanceof Date && settlement.due_at.getTime() <= Date.now();
+  return settlement?.due_at instanceof Date && settlement.due_at.getTime() <= currentTime();
 }
 
 /** The causes that make many messages wait are logged once a minute each. */
@@ -132,8 +133,8 @@ const maxWarnings = 1_000;
 const warnedAt = new Map<string, number>();
 
 function warnOnce(engine: Engine, error: Error, where: object): void {
-  const now = Date.now();
-  if (now - (warnedAt.get(error.message) ?? 0) < warnEveryMs) return;
+  const now = performance.now();
+  if (now - (warnedAt.get(error.message) ?? Number.NEGATIVE_INFINITY) < warnEveryMs) return;
   if (warnedAt.size >= maxWarnings) warnedAt.clear();
   warnedAt.set(error.message, now);
   engine.log.warn({ err: error, ...where }, 'messages wait, and are tried again without costing an attempt');
@@ -153,12 +154,12 @@ async function deliver(
   const plan = occurrence && (await engine.plans.findEvent(organizationId, occurrence.event_id));
   if (channel) setChannelAttributes(span, channel);
   if (plan) setEventAttributes(span, plan);
-  const verdict = recheck({ delivery, occurrence, person, channel, plan }, Date.now());
+  const verdict = recheck({ delivery, occurrence, person, channel, plan }, currentTime());
   if (verdict) return settleVerdict(delivery, verdict);
   skipProviders(engine, delivery, channel!);
   const read = { occurrence: occurrence!, person: person!, channel: channel!, plan: plan!, readAt };
   const context: SendContext = { delivery, ...read, span };
-  const wait = engine.dayLimits.findWait(channel!, delivery.provider_index, Date.now());
+  const wait = engine.dayLimits.findWait(channel!, delivery.provider_index, performance.now());
   if (wait) return waitForNextDay(delivery, wait);
   if (channel!.ratePerSecond === null && channel!.concurrency === null) {
     return disableIfGone(engine, context, await attempt(engine, context));
@@ -181,7 +182,7 @@ function skipProviders({ dayLimits }: Engine, delivery: Delivery, channel: Plann
   if (providers.length === 1) return;
   const { provider_index: current, address } = delivery;
   const able = [...providers.keys()].filter(i => i >= current && acceptsAddress(providers[i]!, address ?? ''));
-  const free = able.find(i => !dayLimits.findWait(channel, i, Date.now()));
+  const free = able.find(i => !dayLimits.findWait(channel, i, performance.now()));
   delivery.provider_index = free ?? able[0] ?? current;
 }
 
@@ -226,15 +227,15 @@ async function disableIfGone(engine: Engine, context: SendContext, settlement: S
 async function sendWithinDay(engine: Engine, context: SendContext): Promise<Settlement> {
   const { delivery, channel } = context;
   const { provider_index: index } = delivery;
-  const wait = await engine.dayLimits.reserve(channel, index, Date.now());
-  if (wait) return settleDayLimit(delivery, channel, wait, Date.now());
+  const wait = await engine.dayLimits.reserve(channel, index, performance.now());
+  if (wait) return settleDayLimit(delivery, channel, wait, currentTime());
   let settlement: Settlement | undefined;
   try {
     settlement = (await findStop(engine, context)) ?? (await renderAndSend(engine, context));
     return settlement;
   } finally {
     const counts = settlement && (settlement.status === 'sent' || settlement.reason === 'unknown');
-    if (!counts) engine.dayLimits.giveBack(channel, index, Date.now());
+    if (!counts) engine.dayLimits.giveBack(channel, index, performance.now());
   }
 }
 
@@ -267,10 +268,9 @@ async function sendRendered(
   let stopped = maySend(engine, context) ? undefined : await checkAgain(engine, context);
   if (stopped) return stopped;
   const { occurrence, person, channel } = context;
-  const now = Date.now();
   // Nothing is awaited between this check and the call: while the circuit is half-open, only one message may be sent.
-  const openUntil = engine.senders.circuitOpenUntil(channel, index, now);
-  if (openUntil > 0) return settleOpenCircuit(delivery, channel, openUntil, now);
+  const openUntil = engine.senders.circuitOpenUntil(channel, index, performance.now());
+  if (openUntil > 0) return settleOpenCircuit(delivery, channel, timeAt(openUntil), currentTime());
   recordMissingVariables(engine, delivery, outgoing);
   const { name } = channel.providers[index]!.provider;
   const inApp = name === 'inbox';
@@ -283,7 +283,7 @@ async function sendRendered(
       stopped = settlement;
       return !settlement;
     });
-  const beganAt = Date.now();
+  const beganAt = performance.now();
   const outcome = await (inApp
     ? storeInApp(engine, context, outgoing)
     : engine.senders.send(channel, index, outgoing, () => engine.fence.holds(delivery)));
@@ -292,11 +292,10 @@ async function sendRendered(
   if (!outcome.ok && outcome.withdrawn) return withdraw(delivery);
   engine.meters.attempted(channel.type, name, outcome);
   if (!outcome.ok && outcome.gone && channel.reach === 'address') context.goneReason = outcome.reason;
-  const endedAt = Date.now();
-  const attempt = { began_at: new Date(beganAt), ms: Math.max(0, endedAt - beganAt) };
+  const attempt = { began_at: new Date(timeAt(beganAt)), ms: Math.round(performance.now() - beganAt) };
   const user_version = person.version === delivery.user_version ? null : person.version;
   return {
-    ...settleOutcome(delivery, channel, outcome, outgoing, endedAt),
+    ...settleOutcome(delivery, channel, outcome, outgoing, currentTime()),
     snapshot_id: snapshotId,
     user_version,
     attempt,
@@ -379,7 +378,11 @@ async function readDigest(
 function recordMissingVariables(engine: Engine, delivery: Delivery, { content, tags }: Outgoing): void {
   if (content.missing.length === 0 || delivery.attempts > 1) return;
   const { organization_id: organizationId, notification_id: notificationId, version } = delivery;
-  engine.missingVariables.record({ organizationId, notificationId, version, where: tags }, content.missing, Date.now());
+  engine.missingVariables.record(
+    { organizationId, notificationId, version, where: tags },
+    content.missing,
+    currentTime(),
+  );
 }
 
 /** Adds what the statistics need from the occurrence. */

@@ -14,6 +14,7 @@ import {
 } from '../db/ledger/expand.ts';
 import { markStored } from '../db/ledger/new-deliveries.ts';
 import { claimProgress, type Queue } from '../db/ledger/round-robin.ts';
+import { currentTime } from '../lib/clock.ts';
 import type { Span } from '../lib/traces.ts';
 import { decidePage } from '../pipeline/decide.ts';
 import { applyDigests, type DigestPlan, planDigests } from '../pipeline/digest.ts';
@@ -74,7 +75,7 @@ export async function expandAccepted(
       await applyDigests(
         client,
         pages.map(page => page.digestPlan),
-        Date.now(),
+        currentTime(),
       );
       deferOverflow(pages, capacity);
       return storeFirstPagesAcrossTenants(client, owner, pages, commit);
@@ -150,7 +151,7 @@ export async function expandNextPage(
     async (client, { rollback }) => {
       const { organization_id, id, deliveries } = page;
       if (deliveries.some(one => one.reason === 'digest')) await markStored(client, organization_id, id, deliveries);
-      await applyDigests(client, [page.digestPlan], Date.now());
+      await applyDigests(client, [page.digestPlan], currentTime());
       return (await storePageAcrossTenants(client, owner, page)) ?? rollback(nothingStored);
     },
   );
@@ -229,7 +230,7 @@ async function decideOne(
   const plan = await engine.plans.findEvent(organization_id, event_id);
   if (!plan) return { ...page, reason: 'event.missing' };
   setEventAttributes(span, plan);
-  if (occurrence.expires_at && occurrence.expires_at.getTime() <= Date.now()) return { ...page, reason: 'expired' };
+  if (occurrence.expires_at && occurrence.expires_at.getTime() <= currentTime()) return { ...page, reason: 'expired' };
   if (plan.paused) return putOff(occurrence, 'infinity', 'event.paused');
   const options = occurrence.options as TriggerOptions;
   if (options.resolve) return { ...page, reason: 'occurrence.not_open' };
@@ -241,7 +242,7 @@ async function decideOne(
     cursor: from,
     limit,
     mark,
-    now: Date.now(),
+    now: currentTime(),
   });
   engine.marker.clear();
   const { deliveries: planned, cursor, fansOut, limit: overLimit } = planPage(engine, plan, occurrence, from, decided);
@@ -254,7 +255,7 @@ async function decideOne(
     priority: next ? priorityOf(options, next.priority, fansOut) : priority,
     cursor,
     reason: overLimit ?? (stepped.length > 0 ? null : isAnswered ? 'acknowledged' : reasonForNoDeliveries(decided)),
-    steps: firstRuns(stepped, occurrence, options, Date.now()),
+    steps: firstRuns(stepped, occurrence, options, currentTime()),
     isDryRun: options.dry_run === true,
     awaitsAcknowledgement: stepped.some(one => one.steps!.asksForAcknowledgement),
     deliveries: planned.map(({ delivery }) => delivery),

@@ -14,8 +14,12 @@ import { elapsedMs } from '../lib/elapsed.ts';
 /** How long another worker waits after the lock is gone. Until then, the owner can continue under a new lease. */
 export const graceMs = 5_000;
 const fenceMs = 3_000;
-/** A confirmation that is older than this is renewed while messages are sent, so that they need not wait for one. */
-const renewMs = 1_000;
+/**
+ * While messages are sent, a confirmation that is older than `renewMs` is renewed, so that they need not wait for one. After
+ * `freshMs` they do: a worker that is cut off from the database sends little whose outcome it cannot store.
+ */
+const freshMs = 1_000;
+const renewMs = 500;
 /** The owner of a delivery that another worker has taken over. */
 const lost = 0;
 
@@ -41,20 +45,28 @@ export class Fence {
   /** Returns whether the delivery may be handed to a provider right now. */
   holds({ owner }: Owned): boolean {
     const lease = this.#lease;
+    return lease !== undefined && owner === lease.id && elapsedMs(lease.confirmedAt) < fenceMs;
+  }
+
+  /** Returns whether it may be, and the lease was confirmed just now; otherwise call `hold`. */
+  isFresh({ owner }: Owned): boolean {
+    const lease = this.#lease;
     if (!lease || owner !== lease.id) return false;
     const ageMs = elapsedMs(lease.confirmedAt);
     // A lease that cannot be confirmed is replaced by the worker.
     if (ageMs > renewMs) lease.confirm().catch(() => {});
-    return ageMs < fenceMs;
+    return ageMs < freshMs;
   }
 
-  /** Waits until the delivery may be handed over. Returns false if another worker has it, or this one stops. */
+  /** Waits until the lease is confirmed. Returns false if another worker has the delivery, or this one stops. */
   async hold(delivery: Owned): Promise<boolean> {
+    if (this.isFresh(delivery)) return true;
     while (!this.#isStopping && delivery.owner !== lost) {
-      if (this.holds(delivery)) return true;
       const lease = this.#lease;
       if (lease?.id === delivery.owner) await lease.confirm().catch(() => this.#change(lease));
       else await this.#change(lease);
+      // On a busy machine, the confirmation itself may have taken longer than `freshMs`.
+      if (this.holds(delivery)) return true;
     }
     return false;
   }

@@ -6,6 +6,7 @@
 import { recheck } from '../core/decision/recheck.ts';
 import type { OccurrenceFacts } from '../db/history/occurrences.ts';
 import type { Delivery, Settlement } from '../db/ledger/deliveries.ts';
+import { currentTime } from '../lib/clock.ts';
 import type { MessageContext } from '../pipeline/messages.ts';
 import type { Engine } from './engine.ts';
 import { postpone, settleVerdict } from './settlements.ts';
@@ -19,7 +20,7 @@ export interface CheckedContext extends MessageContext {
 
 /** Returns whether the message may be sent now: this worker owns it, and nothing has changed since its state was read. */
 export function maySend(engine: Engine, context: CheckedContext): boolean {
-  return engine.fence.holds(context.delivery) && !engine.outcomes.isBehind && isUnchanged(engine, context);
+  return engine.fence.isFresh(context.delivery) && !engine.outcomes.isBehind && isUnchanged(engine, context);
 }
 
 function isUnchanged({ stops }: Engine, { delivery, readAt }: CheckedContext): boolean {
@@ -37,7 +38,7 @@ export async function checkAgain(engine: Engine, context: CheckedContext): Promi
   const { occurrence, person } = await engine.states.add(delivery);
   const channel = (await engine.plans.listChannels(organizationId)).find(one => one.id === delivery.channel_id);
   const plan = occurrence && (await engine.plans.findEvent(organizationId, occurrence.event_id));
-  const verdict = recheck({ delivery, occurrence, person, channel, plan }, Date.now());
+  const verdict = recheck({ delivery, occurrence, person, channel, plan }, currentTime());
   if (verdict) return settleVerdict(delivery, verdict);
   Object.assign(context, { occurrence, person, channel, plan });
   return undefined;
@@ -45,5 +46,5 @@ export async function checkAgain(engine: Engine, context: CheckedContext): Promi
 
 /** Settles a delivery that was not handed over. This has no effect if another worker has taken it over. */
 export function withdraw(delivery: Delivery): Settlement {
-  return postpone(delivery, { due_at: new Date() });
+  return postpone(delivery, { due_at: new Date(currentTime()) });
 }

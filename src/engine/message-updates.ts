@@ -22,6 +22,7 @@ import {
   updateClaimSeconds,
 } from '../db/ledger/message-updates.ts';
 import { Batcher } from '../lib/batcher.ts';
+import { currentTime, timeAt } from '../lib/clock.ts';
 import { type Claim, startClaim } from '../lib/elapsed.ts';
 import { ThreadsBusyError } from '../lib/thread-pool.ts';
 import type { PlannedChannel } from '../pipeline/plans.ts';
@@ -175,14 +176,14 @@ export class MessageUpdater {
       return;
     }
     const key = { organization_id: organizationId, occurrence_id, delivery_id, claims, change };
-    const beganAt = Date.now();
+    const beganAt = currentTime();
     const attempt = await this.#change(organizationId, update, claim).catch(toAttempt);
     if ('until' in attempt) {
       await this.#outcomes.add({ ...key, status: 'waiting', due_at: new Date(attempt.until), entry: null });
       return;
     }
     const { action, outcome } = attempt;
-    const now = Date.now();
+    const now = currentTime();
     const minSeconds = outcome.ok ? undefined : outcome.retryAfterSeconds;
     const seconds = outcome.ok || !outcome.retry ? undefined : updateRetrySeconds(attempts, Math.random(), minSeconds);
     const status = outcome.ok ? 'done' : seconds === undefined ? 'failed' : 'waiting';
@@ -209,14 +210,14 @@ export class MessageUpdater {
     const channels = await plans.listChannels(organizationId);
     const channel = channels.find(({ id }) => id === update.channel_id);
     if (!channel) return refuse(change, 'the channel has been deleted');
-    if (channel.paused) return { until: Date.now() + heldMs };
+    if (channel.paused) return { until: currentTime() + heldMs };
     const names = channel.providers.map(one => one.provider.name);
     const index = names[provider_index] === provider ? provider_index : names.indexOf(provider ?? '');
     const action = updateActionFor(change, channel.providers[index]?.provider.updates);
     if (!action) return refuse(change, `the channel no longer uses ${provider}`);
-    const openUntil = senders.circuitOpenUntil(channel, index, Date.now());
+    const openUntil = senders.circuitOpenUntil(channel, index, performance.now());
     // Spread, so that the updates of a large fan-out are not all claimed again at once.
-    if (openUntil > 0) return { until: openUntil + Math.random() * busyMs };
+    if (openUntil > 0) return { until: timeAt(openUntil) + Math.random() * busyMs };
     if (channel.ratePerSecond === null && channel.concurrency === null)
       return this.#call(organizationId, update, claim, channel, index, action);
     // Another id than that of the delivery, which the engine may be sending again.
@@ -242,12 +243,12 @@ export class MessageUpdater {
       return { action, outcome: { ok: true } };
     }
     const release = await senders.acquire(channel, { provider_index: index, priority, occurrence_id });
-    if (!release) return { until: Date.now() };
+    if (!release) return { until: currentTime() };
     try {
-      const openUntil = senders.circuitOpenUntil(channel, index, Date.now());
-      if (openUntil > 0) return { until: openUntil };
+      const openUntil = senders.circuitOpenUntil(channel, index, performance.now());
+      if (openUntil > 0) return { until: timeAt(openUntil) };
       const outcome = await senders.change(channel, index, action, sent, claim.isValid);
-      return !outcome.ok && outcome.withdrawn ? { until: Date.now() } : { action, outcome };
+      return !outcome.ok && outcome.withdrawn ? { until: currentTime() } : { action, outcome };
     } finally {
       release();
     }
@@ -295,9 +296,9 @@ function refuse(change: ClaimedUpdate['change'], reason: string): Attempt {
 
 /** Causes outside the message cost no attempt. */
 function toAttempt(error: unknown): Attempt {
-  if (isUnavailable(error)) return { until: Date.now() + retryPollMs };
-  if (error instanceof ThreadsBusyError) return { until: Date.now() + busyMs };
-  if (error instanceof AppError && error.code === 'secret.unreadable') return { until: Date.now() + heldMs };
+  if (isUnavailable(error)) return { until: currentTime() + retryPollMs };
+  if (error instanceof ThreadsBusyError) return { until: currentTime() + busyMs };
+  if (error instanceof AppError && error.code === 'secret.unreadable') return { until: currentTime() + heldMs };
   const retry = !(error instanceof AppError);
   return { action: 'update', outcome: { ok: false, retry, reason: (error as Error).message } };
 }

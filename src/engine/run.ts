@@ -13,6 +13,7 @@ import { alignedDelayMs } from '../lib/aligned-delay.ts';
 import { AnnouncedCache } from '../lib/announced-cache.ts';
 import { Announcements } from '../lib/announcements.ts';
 import { createCipher } from '../lib/cipher.ts';
+import { currentTime } from '../lib/clock.ts';
 import { describeError } from '../lib/describe-error.ts';
 import { forceExitSoon } from '../lib/force-exit.ts';
 import { openKeyring } from '../lib/keyring.ts';
@@ -157,10 +158,10 @@ const worker: Worker = new Worker(
 );
 /** Reporting a round wakes the main thread; health checks only need a resolution of a minute. */
 const reportRoundsEveryMs = 5_000;
-let reportedRoundAt = 0;
+let reportedRoundAt = Number.NEGATIVE_INFINITY;
 worker.onRound = id => {
-  if (Date.now() - reportedRoundAt < reportRoundsEveryMs) return;
-  reportedRoundAt = Date.now();
+  if (performance.now() - reportedRoundAt < reportRoundsEveryMs) return;
+  reportedRoundAt = performance.now();
   report({ kind: 'round', worker: id });
 };
 const webhooks = new WebhookDispatcher({
@@ -237,7 +238,7 @@ async function reportMissingVariables(): Promise<void> {
   try {
     const { total } = missingVariables;
     if (total === reportedMissing) return;
-    await missingVariables.flush(db, log, Date.now());
+    await missingVariables.flush(db, log, currentTime());
     report({ kind: 'missing-variables', total });
     reportedMissing = total;
   } catch (error) {

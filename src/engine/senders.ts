@@ -159,7 +159,7 @@ export class Senders {
     open.failures++;
     if (open.failures < failuresToOpen) return;
     if (open.circuitOpenUntil === 0) this.#outages.circuitOpened(channel, open.provider);
-    open.circuitOpenUntil = Date.now() + Math.max(openMs, (outcome.retryAfterSeconds ?? 0) * 1_000);
+    open.circuitOpenUntil = performance.now() + Math.max(openMs, (outcome.retryAfterSeconds ?? 0) * 1_000);
     // The test message alone decides whether the circuit opens again.
     open.failures = failuresToOpen - 1;
   }

@@ -7,6 +7,7 @@ import type { RecheckResult } from '../core/decision/recheck.ts';
 import { AppError } from '../core/errors.ts';
 import { isUnavailable } from '../db/connection/pool.ts';
 import type { Delivery, Settlement } from '../db/ledger/deliveries.ts';
+import { currentTime } from '../lib/clock.ts';
 import { ThreadsBusyError } from '../lib/thread-pool.ts';
 import { acceptsAddress, type PlannedChannel } from '../pipeline/plans.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
@@ -76,7 +77,7 @@ export function settleError(delivery: Delivery, error: unknown): Settlement {
       ...change,
       status: 'retrying',
       tried: false,
-      due_at: new Date(Date.now() + seconds * 1_000),
+      due_at: new Date(currentTime() + seconds * 1_000),
     });
   if (isUnavailable(error)) return wait(1, { detail: 'the database was unavailable' });
   if (error instanceof ThreadsBusyError) return wait(10, { detail: 'the machine was too busy to render the message' });
@@ -84,7 +85,7 @@ export function settleError(delivery: Delivery, error: unknown): Settlement {
   if (error instanceof AppError && error.code === 'secret.unreadable')
     return wait(60, { reason: 'channel.unreadable' });
   const detail = `internal error: ${(error as Error).message}`;
-  return retryLater(delivery, { reason: 'provider.failed', detail }, Date.now());
+  return retryLater(delivery, { reason: 'provider.failed', detail }, currentTime());
 }
 
 /** Settles a delivery whose attachments are not available. A temporary failure is retried as that of a provider. */

@@ -21,6 +21,7 @@ import {
 } from '../db/ledger/webhook-queue.ts';
 import { Batcher } from '../lib/batcher.ts';
 import type { Cipher } from '../lib/cipher.ts';
+import { currentTime } from '../lib/clock.ts';
 import { type Claim, startClaim } from '../lib/elapsed.ts';
 import { withHandoverCheck } from '../lib/handover.ts';
 import type { Outbound } from '../lib/outbound.ts';
@@ -128,14 +129,14 @@ export class WebhookDispatcher {
 
   async #round(): Promise<void> {
     const { pool, outages, isHeld } = this.#tools;
-    if (Date.now() >= this.#checkActiveAt) {
+    if (performance.now() >= this.#checkActiveAt) {
       this.#hasActive = await hasActiveWebhooksAcrossTenants(pool);
-      this.#checkActiveAt = Date.now() + checkActiveEveryMs;
+      this.#checkActiveAt = performance.now() + checkActiveEveryMs;
     }
     if (!this.#hasActive || isHeld()) return;
-    if (Date.now() >= this.#refreshAt) {
+    if (performance.now() >= this.#refreshAt) {
       await outages.refresh();
-      this.#refreshAt = Date.now() + refreshEveryMs;
+      this.#refreshAt = performance.now() + refreshEveryMs;
     }
     for (const due of startingAfter(await listDueWebhooksAcrossTenants(pool), this.#lastServed)) {
       const capacity = maxInFlight - this.#inFlight.size;
@@ -158,7 +159,7 @@ export class WebhookDispatcher {
     } catch (error) {
       // Recorded like any failure, so that it is visible; it is fixed when the encryption key is back.
       for (const message of claimed.messages) {
-        this.#track(this.#settle(message, { ok: false, retry: true, reason: (error as Error).message }, Date.now()));
+        this.#track(this.#settle(message, { ok: false, retry: true, reason: (error as Error).message }, currentTime()));
       }
       return;
     }
@@ -178,7 +179,7 @@ export class WebhookDispatcher {
 
   async #send(message: ClaimedMessage, { claim, url, organization, signers }: Endpoint): Promise<void> {
     const { outbound, baseUrl } = this.#tools;
-    const beganAt = Date.now();
+    const beganAt = currentTime();
     const { type, created_at } = message;
     // Messages of an operator's webhook name their organization; others belong to the webhook's own.
     const fields = { organization, ...message.data };
@@ -201,7 +202,7 @@ export class WebhookDispatcher {
 
   async #settle(message: ClaimedMessage, outcome: Outcome, beganAt: number): Promise<void> {
     const { organization_id, webhook_id, id, attempts } = message;
-    const now = Date.now();
+    const now = currentTime();
     const asked = outcome.ok ? undefined : outcome.retryAfterSeconds;
     const seconds = outcome.ok ? undefined : webhookRetrySeconds(attempts, Math.random(), asked);
     const status = outcome.ok ? 'sent' : seconds === undefined ? 'failed' : 'waiting';

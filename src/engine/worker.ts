@@ -157,7 +157,7 @@ export class Worker {
           await this.#acquireLease();
         }
         if (!this.#isAdopted) await this.#adopt(this.#lease!.id);
-        if (this.#hasClaimed && Date.now() >= this.#reclaimAt) await this.#reclaimLost(this.#lease!.id);
+        if (this.#hasClaimed && performance.now() >= this.#reclaimAt) await this.#reclaimLost(this.#lease!.id);
         const { id } = this.#lease!;
         const found = await this.#round(id);
         this.onRound(id);
@@ -186,7 +186,7 @@ export class Worker {
 
   async #sleep(woken: Promise<void>): Promise<void> {
     const timer = new AbortController();
-    const now = Date.now();
+    const now = performance.now();
     const pauseMs = Math.max(0, Math.min(this.#hints.nextScanAt, this.#engine.limits.capacityAt(now)) - now);
     await Promise.race([woken, sleep(pauseMs, undefined, { signal: timer.signal }).catch(() => {})]);
     timer.abort();
@@ -210,7 +210,7 @@ export class Worker {
     const occurrences =
       (await releaseOccurrencesAcrossTenants(hot, owner)) + (await releaseStepsAcrossTenants(hot, owner));
     const deliveries = await listClaimedAcrossTenants(hot, owner, this.#inFlight.ids());
-    this.#reclaimAt = Date.now() + reclaimEveryMs;
+    this.#reclaimAt = performance.now() + reclaimEveryMs;
     this.#hasClaimed = this.#inFlight.size > 0;
     if (occurrences + deliveries.length === 0) return;
     log.warn({ occurrences, deliveries: deliveries.length }, 'recovered claims whose response was lost');
@@ -220,7 +220,7 @@ export class Worker {
   /** Runs one round, most urgent first. Returns whether there was any work. */
   async #round(owner: number): Promise<boolean> {
     const { limits, claims } = this.#engine;
-    const now = Date.now();
+    const now = performance.now();
     this.#isShortOfCapacity = false;
     if (this.#hints.startScanIfDue(now)) {
       for (const { queue, priority } of await findDueAcrossTenants(claims, [...priorities.keys()])) {
@@ -260,7 +260,7 @@ export class Worker {
 
   async #expand(queue: keyof typeof expansions, owner: number, priority: number): Promise<boolean> {
     if (!this.#takeHint(queue, priority)) return false;
-    if (this.#inFlight.updateCapacityWait(priority, Date.now())) {
+    if (this.#inFlight.updateCapacityWait(priority, performance.now())) {
       this.#hints.add(queue, priority);
       this.#isShortOfCapacity = true;
       return false;
@@ -271,7 +271,8 @@ export class Worker {
       return true;
     }
     // While outcomes of its earlier pages are being written, an occurrence cannot be claimed.
-    if (queue === 'expanding' && this.#hints.reAddIfExpected(priority, Date.now())) this.#isShortOfCapacity = true;
+    if (queue === 'expanding' && this.#hints.reAddIfExpected(priority, performance.now()))
+      this.#isShortOfCapacity = true;
     return false;
   }
 
@@ -285,7 +286,7 @@ export class Worker {
     if (queue === 'accepted') for (const id of occurrences) this.#expanded.add(id);
     if (!isDrained) this.#hints.add(queue, priority);
     if (!isDrained && queue === 'accepted') this.#engine.marker.isReady = false;
-    for (const one of next) this.#hints.expectMore(one, Date.now());
+    for (const one of next) this.#hints.expectMore(one, performance.now());
     for (const one of steps) this.#hints.add('steps', one);
     for (const one of queued) this.#hints.add('deliveries', one);
     this.#send(claimed);
@@ -345,14 +346,14 @@ export class Worker {
     let expireAt = 0;
     while (!this.#stop.signal.aborted) {
       try {
-        if (this.#lease) await this.#recoverOnce(Date.now());
-        if (this.#lease && Date.now() >= releaseAt) {
+        if (this.#lease) await this.#recoverOnce(performance.now());
+        if (this.#lease && performance.now() >= releaseAt) {
           await releasePausedAcrossTenants(this.#engine.hot);
-          releaseAt = Date.now() + releaseEveryMs;
+          releaseAt = performance.now() + releaseEveryMs;
         }
-        if (this.#lease && Date.now() >= expireAt) {
+        if (this.#lease && performance.now() >= expireAt) {
           await releaseExpiredAcrossTenants(this.#engine.hot);
-          expireAt = Date.now() + expireEveryMs;
+          expireAt = performance.now() + expireEveryMs;
         }
       } catch (error) {
         this.#engine.log.warn({ err: error }, 'looking for dead workers failed; trying again');

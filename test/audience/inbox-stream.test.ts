@@ -1,5 +1,5 @@
 /** The inbox stream: ordered, without loss or repetition, across processes, and with limits. */
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { startService } from '../../src/app.ts';
 import { storeInboxMessagesAcrossTenants } from '../../src/db/audience/inbox.ts';
 import { maxStreamsOfProcess, streamLimits } from '../../src/services/audience/inbox-streams.ts';
@@ -7,6 +7,7 @@ import { silent, testConfig } from '../support/database.ts';
 import { EventStream } from '../support/event-stream.ts';
 import { eventually } from '../support/eventually.ts';
 import { fairNow } from '../support/fair-clock.ts';
+import { passTime } from '../support/pass-time.ts';
 import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
 
 let world: EngineWorld;
@@ -20,7 +21,6 @@ beforeAll(async () => {
 });
 afterEach(() => {
   for (const stream of open.splice(0)) stream.close();
-  vi.useRealTimers();
 });
 afterAll(() => world.close());
 
@@ -174,7 +174,7 @@ test('ends when its token is revoked or expires', async () => {
   await eventually(() => expect(stream.isOver).toBe(true));
   const short = await connect({ token: await newToken('1m') });
   await ready(short);
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 61_000 });
+  passTime(61_000);
   await tenant.sql(`select pg_notify('belfry_inbox', '*')`);
   await eventually(() => expect(short.isOver).toBe(true));
 });

@@ -1,4 +1,5 @@
 import type { Role } from '../../core/identity/roles.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { PageRequest } from '../connection/page.ts';
 import type { Db } from '../connection/pool.ts';
 
@@ -43,7 +44,7 @@ export async function listInvites(db: Db, organizationId: number, { after, limit
     .selectFrom('invites')
     .select(listedColumns)
     .where('organization_id', '=', organizationId)
-    .where('expires_at', '>', new Date())
+    .where('expires_at', '>', new Date(currentTime()))
     .where('id', '>', after)
     .orderBy('id')
     .limit(limit)
@@ -95,7 +96,7 @@ const pending = (db: Db) =>
     .selectFrom('invites as i')
     .innerJoin('organizations as o', 'o.id', 'i.organization_id')
     .select(['i.organization_id', 'i.id', 'i.email', 'i.role', 'i.mailed', 'i.expires_at', 'o.slug', 'o.name'])
-    .where('i.expires_at', '>', new Date());
+    .where('i.expires_at', '>', new Date(currentTime()));
 
 function toInvite(row: Omit<Invite, 'organization' | 'role'> & { slug: string; name: string; role: string }): Invite {
   const { slug, name, role, ...invite } = row;

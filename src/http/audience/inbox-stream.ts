@@ -5,6 +5,7 @@
 import type { ServerResponse } from 'node:http';
 import { Type } from 'typebox';
 import { invalid } from '../../core/errors.ts';
+import { currentTime } from '../../lib/clock.ts';
 import {
   type ChangedMessage,
   type InboxStream,
@@ -122,7 +123,7 @@ export const streamInbox = plain(['org', 'username'], {
     raw.socket?.setNoDelay(true);
     raw.socket?.setKeepAlive(true, 60_000);
     raw.write(`retry: ${reconnectMs}\n\n`);
-    const endsAt = Math.min(caller.expiresAt ?? Number.POSITIVE_INFINITY, Date.now() + streamLimits.lifetimeMs);
+    const endsAt = Math.min(caller.expiresAt ?? Number.POSITIVE_INFINITY, currentTime() + streamLimits.lifetimeMs);
     const options = { organizationId: organization.id, userId: user.id, after, endsAt };
     const stream: InboxStream = streams.open(options, new EventWriter(raw));
     raw.on('drain', () => streams.drained(stream));

@@ -9,6 +9,7 @@ import { allows, type Permission } from '../../core/identity/permissions.ts';
 import { requestCost } from '../../core/limits.ts';
 import { recipientTokenPrefix } from '../../core/recipient-links.ts';
 import { fold } from '../../core/text.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { TokenBucket } from '../../lib/token-bucket.ts';
 import { authenticateRecipient } from '../../services/audience/recipient-links.ts';
 import { requireHere } from '../../services/configuration/moves.ts';
@@ -58,7 +59,7 @@ export function createAdmission(deps: Deps, baseUrl: string | undefined) {
       refuseCrossSite(request, baseUrl);
       return { resources: resolveWithoutOrganization(deps, params) };
     }
-    const now = Date.now();
+    const now = currentTime();
     const token = route.takesTokenInQuery ? tokenInQuery(request) : undefined;
     if (permission === 'account' || (token === undefined && usesCookie(request))) {
       const session = await requireSession(deps, request, now);

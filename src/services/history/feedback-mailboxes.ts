@@ -4,6 +4,7 @@ import { type Mailbox, mailboxesOf } from '../../core/feedback/mailbox.ts';
 import { parseMail } from '../../core/feedback/mime.ts';
 import { readReturnPath } from '../../core/feedback/return-path.ts';
 import * as rows from '../../db/history/feedback-mailboxes.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { explainImapError, type ImapPosition, readNewMessages } from '../../lib/imap.ts';
 import { redact } from '../../lib/redact.ts';
 import { openSecrets } from '../../pipeline/channel-secrets.ts';
@@ -114,7 +115,7 @@ async function receive(deps: PollDeps, organizationId: number, { name }: Mailbox
     .find(one => one?.organizationId === organizationId);
   const named = path ? events.map(event => ({ ...event, deliveryId: `${path.occurrence}.${path.id}` })) : events;
   const actor = { kind: 'visitor' as const, id: null, name: 'mail', origin: name, requestId: null };
-  await storeFeedback({ ...deps, actor }, organizationId, 'smtp', named, Date.now());
+  await storeFeedback({ ...deps, actor }, organizationId, 'smtp', named, currentTime());
   return true;
 }
 

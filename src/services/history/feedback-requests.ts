@@ -4,6 +4,7 @@ import type { FeedbackEvent, FeedbackRequest } from '../../core/feedback/event.t
 import type { TenantDelivery } from '../../core/feedback/identify.ts';
 import type { JsonObject } from '../../core/json.ts';
 import * as channels from '../../db/configuration/channel-feedback.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Outbound } from '../../lib/outbound.ts';
 import { openSecrets } from '../../pipeline/channel-secrets.ts';
 import type { FeedbackSource, Providers } from '../../providers/provider.ts';
@@ -56,7 +57,7 @@ export async function receiveFeedback(
   request: FeedbackRequest,
   documents: SignedDocuments,
 ): Promise<void> {
-  const now = Date.now();
+  const now = currentTime();
   const reader = deps.feedbackReaders[service === mailSource ? 'smtp' : service]!;
   const name = service === mailSource ? 'smtp' : service;
   if (reader.verify && (secret !== undefined || reader.isSigned !== false)) {
@@ -97,7 +98,7 @@ export async function receiveBounceMail(deps: Deps, { organizationId, occurrence
   }
   if (events.length === 0) return countFeedback(deps, 'smtp', 'ignored');
   const named = events.map(event => ({ ...event, deliveryId: `${occurrence}.${id}` }));
-  await storeFeedback(deps, organizationId, 'smtp', named, Date.now());
+  await storeFeedback(deps, organizationId, 'smtp', named, currentTime());
 }
 
 async function confirm(outbound: Outbound, url: string): Promise<void> {

@@ -3,6 +3,7 @@ import { type OccurrenceOutcome, outcomeOf } from '../../core/decision/outcome.t
 import { type OccurrenceState, occurrenceStateOf } from '../../core/states.ts';
 import { findOccurrenceWaits } from '../../db/history/occurrence-waits.ts';
 import type { Occurrence } from '../../db/history/occurrences.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 
 export type OccurrenceSummaryRow<Row extends Occurrence = Occurrence> = Omit<Row, 'outcome'> & {
@@ -17,7 +18,7 @@ export async function addStates<Row extends Occurrence>(
   organizationId: number,
   rows: readonly Row[],
 ): Promise<OccurrenceSummaryRow<Row>[]> {
-  const now = Date.now();
+  const now = currentTime();
   const summaries = rows.map(row => ({ ...row, outcome: outcomeOf(row, now) }));
   const inProgress = summaries.filter(({ outcome }) => outcome === 'sending').map(({ identifier }) => identifier);
   const waits = await findOccurrenceWaits(db, organizationId, inProgress);
