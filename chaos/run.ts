@@ -8,6 +8,7 @@ import type { Ledger } from './ledger.ts';
 import { type Scenario, Skipped } from './scenario.ts';
 import { acknowledgedMeansStop } from './scenarios/acknowledged-means-stop.ts';
 import { busyMachine } from './scenarios/busy-machine.ts';
+import { clockSet } from './scenarios/clock-set.ts';
 import { connectionsCut } from './scenarios/connections-cut.ts';
 import { databaseRestarted } from './scenarios/database-restarted.ts';
 import {
@@ -45,6 +46,7 @@ const scenarios: Record<string, Scenario> = {
   'worker-woken': workerWoken,
   'worker-vanished': workerVanished,
   'worker-cut-off': workerCutOff,
+  'clock-set': clockSet,
   'power-cut': powerCut,
   'database-restarted': databaseRestarted,
   'connections-cut': connectionsCut,

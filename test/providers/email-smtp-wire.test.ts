@@ -1,6 +1,7 @@
 /** The commands to a mail server, their order, and the handling of its replies. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { withHandoverCheck } from '../../src/lib/handover.ts';
 import type { Outcome } from '../../src/providers/sending.ts';
 import { exampleOutgoing } from '../support/compliance.ts';
 import { eventually } from '../support/eventually.ts';
@@ -282,6 +283,27 @@ describe('a reply', () => {
     expect(recipients(server)).toEqual(['second']);
     // At once, not when the server has sent everything.
     await eventually(() => expect(server.open()).toBe(1));
+  });
+});
+
+describe('a mail that may no longer be sent', () => {
+  it.each([
+    ['short', 'short'],
+    ['long', 'x '.repeat(100_000)],
+  ])('is withdrawn before the end of its content (%s), and others are sent', async (_, text) => {
+    const { server, sender } = await openScripted(single, pipelining);
+    let mayHandOver = true;
+    server.decide = ({ verb }) => {
+      if (verb === 'DATA' && server.mails.length === 0) mayHandOver = false;
+      return undefined;
+    };
+    const first = withHandoverCheck(
+      () => mayHandOver,
+      () => sender.send(to('first', text)),
+    );
+    expect(await first).toMatchObject({ ok: false, withdrawn: true });
+    expect(await sender.send(to('second'))).toMatchObject({ ok: true });
+    expect(recipients(server)).toEqual(['second']);
   });
 });
 
