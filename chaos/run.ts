@@ -8,6 +8,7 @@ import type { Ledger } from './ledger.ts';
 import { type Scenario, Skipped } from './scenario.ts';
 import { acknowledgedMeansStop } from './scenarios/acknowledged-means-stop.ts';
 import { busyMachine } from './scenarios/busy-machine.ts';
+import { clockSet } from './scenarios/clock-set.ts';
 import { connectionsCut } from './scenarios/connections-cut.ts';
 import { databaseRestarted } from './scenarios/database-restarted.ts';
 import {
@@ -44,11 +45,17 @@ import {
 } from './scenarios/stops.ts';
 import { stepsKilled, webhooksKilled } from './scenarios/work-killed.ts';
 import { serviceKilled, workerKilled } from './scenarios/worker-killed.ts';
+import { workerCutOff, workerFrozen, workerVanished, workerWoken } from './scenarios/worker-returns.ts';
 import { wrongKey } from './scenarios/wrong-key.ts';
 
 const scenarios: Record<string, Scenario> = {
   'worker-killed': workerKilled,
   'service-killed': serviceKilled,
+  'worker-frozen': workerFrozen,
+  'worker-woken': workerWoken,
+  'worker-vanished': workerVanished,
+  'worker-cut-off': workerCutOff,
+  'clock-set': clockSet,
   'power-cut': powerCut,
   'database-restarted': databaseRestarted,
   'connections-cut': connectionsCut,

@@ -151,6 +151,11 @@ export class Stage {
       .map(({ running }) => running);
   }
 
+  /** A folder that is removed in the end. */
+  get folder(): string {
+    return this.#dataDir;
+  }
+
   get key(): string {
     return this.keys.get('chaos')!;
   }

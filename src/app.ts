@@ -23,6 +23,7 @@ import { createMetrics, createMetricsServer, listenForMetrics } from './http/ser
 import { createServer } from './http/server/server.ts';
 import { Background } from './lib/background.ts';
 import { createCipher } from './lib/cipher.ts';
+import { currentTime } from './lib/clock.ts';
 import { openKeyring } from './lib/keyring.ts';
 import { Oidc } from './lib/oidc.ts';
 import { openTraces } from './lib/open-traces.ts';
@@ -221,7 +222,7 @@ export async function startService(
       : new WorkerRounds(
           deps.db,
           error => log.warn({ err: error }, 'storing the time of the last worker round failed; retrying later'),
-          Date.now(),
+          performance.now(),
         );
   const engineCounts = { missingVariables: 0 };
   const { secretKey, previousSecretKeys, dataDir, outboundAllow, baseUrl } = config;
@@ -246,7 +247,7 @@ export async function startService(
           onCrash: work => countCrash(deps, work, log),
           onReport: report => {
             if (report.kind === 'missing-variables') engineCounts.missingVariables = report.total;
-            if (report.kind === 'round') rounds?.recordRound(report.worker, Date.now());
+            if (report.kind === 'round') rounds?.recordRound(report.worker, performance.now());
           },
         });
   const listener = new Listener({
@@ -277,9 +278,12 @@ export async function startService(
   };
   const timers = [
     setInterval(() => runSafely(log, 'storing the last use of keys and sessions', saveLastUse), lastUseEveryMs),
-    setInterval(() => runSafely(log, 'maintenance', () => runMaintenance(deps, Date.now())), maintenanceEveryMs),
+    setInterval(() => runSafely(log, 'maintenance', () => runMaintenance(deps, currentTime())), maintenanceEveryMs),
     setInterval(() => runSafely(log, 'recovering interrupted moves', () => recoverMoves(deps)), movesEveryMs),
-    setInterval(() => runSafely(log, 'matching feedback', () => matchLateFeedback(deps, Date.now())), feedbackEveryMs),
+    setInterval(
+      () => runSafely(log, 'matching feedback', () => matchLateFeedback(deps, currentTime())),
+      feedbackEveryMs,
+    ),
   ];
   const outboxes =
     config.role === 'api' || config.outboxes.length === 0
@@ -375,14 +379,14 @@ async function openMailListener(deps: Deps, log: FastifyBaseLogger, config: Conf
 
 /** Retries until the timeout: a server and its database are often started together. */
 async function migrateWhenReachable(database: Database, log: FastifyBaseLogger, timeoutMs: number): Promise<string[]> {
-  const deadline = Date.now() + timeoutMs;
+  const deadline = performance.now() + timeoutMs;
   for (;;) {
     try {
       return await migrate(database.db);
     } catch (error) {
       if (!isUnavailable(error)) throw error;
       const reason = (error as Error).message || String((error as NodeJS.ErrnoException).code);
-      if (Date.now() >= deadline) {
+      if (performance.now() >= deadline) {
         throw new AppError('service.unavailable', `the database cannot be reached: ${reason}`, { cause: error });
       }
       log.warn(`waiting for the database: ${reason}`);

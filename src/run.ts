@@ -38,10 +38,10 @@ const terminal: Terminal = {
     console.error(text);
   },
   showProgress: text => {
-    if (!process.stderr.isTTY || Date.now() < progressShownAt + progressEveryMs) return;
+    if (!process.stderr.isTTY || performance.now() < progressShownAt + progressEveryMs) return;
     // Cut to one line: only the last line of a longer text would be replaced.
     process.stderr.write(`${eraseLine}${text.slice(0, process.stderr.columns - 1)}`);
-    progressShownAt = Date.now();
+    progressShownAt = performance.now();
   },
   // Scripts and cron jobs see only errors on standard error.
   nameTarget: target => {

@@ -153,11 +153,11 @@ async function leave(client: Client, { cluster, log }: OpenContext): Promise<voi
  */
 async function join(context: OpenContext, waitMs: number, port?: number): Promise<Presence> {
   const { cluster, log } = context;
-  const deadline = Date.now() + waitMs;
+  const deadline = performance.now() + waitMs;
   let attempt: Launch | undefined;
   let lastError: Error | undefined;
   let withSocket = true;
-  while (Date.now() < deadline) {
+  while (performance.now() < deadline) {
     const postmaster = await findPostmaster(cluster.folder);
     if (postmaster) context.onLaunched();
     if (postmaster?.ready) {
@@ -194,10 +194,10 @@ async function upgrade({ cluster, durable, log }: OpenContext): Promise<boolean>
 
 /** Reads why the server ended. A separate process writes the log, so the reason may appear a moment after the end. */
 async function readFinalLog({ readLog }: Pick<Launch, 'readLog'>): Promise<string> {
-  const deadline = Date.now() + FINAL_LOG_MS;
+  const deadline = performance.now() + FINAL_LOG_MS;
   for (;;) {
     const output = await readLog();
-    if (/FATAL|PANIC|ERROR/.test(output) || Date.now() > deadline) return output;
+    if (/FATAL|PANIC|ERROR/.test(output) || performance.now() > deadline) return output;
     await sleep(POLL_MS);
   }
 }
@@ -230,7 +230,7 @@ async function connect(cluster: Cluster, postmaster: Postmaster, deadline: numbe
     await client.connect();
     if (details.port !== port) await writeConnectionDetails(cluster.folder, { ...details, port }, cluster.account);
     // Last, so that a connection that breaks before it is watched fails here.
-    await callLock(client, 'pg_advisory_lock_shared', Math.max(deadline - Date.now(), 1));
+    await callLock(client, 'pg_advisory_lock_shared', Math.max(deadline - performance.now(), 1));
     return { client, url, port };
   } catch (error) {
     client.end().catch(() => {});

@@ -86,7 +86,7 @@ export async function stopPostmaster(folder: string): Promise<void> {
   ] as const;
   for (const [signal, timeoutMs] of steps) {
     process.kill(postmaster.pid, signal);
-    for (const deadline = Date.now() + timeoutMs; Date.now() < deadline; await sleep(POLL_MS)) {
+    for (const deadline = performance.now() + timeoutMs; performance.now() < deadline; await sleep(POLL_MS)) {
       if (!(await isPostmasterOf(postmaster.pid, folder))) return;
     }
   }
@@ -200,7 +200,11 @@ async function readFrom(file: string, offset: number): Promise<string> {
 
 /** Returns the preferred port, or another if it is taken. Waits briefly for a killed server to release the port. */
 export async function pickPort(preferred: number | undefined): Promise<number> {
-  for (const deadline = Date.now() + PORT_WAIT_MS; preferred && Date.now() < deadline; await sleep(POLL_MS)) {
+  for (
+    const deadline = performance.now() + PORT_WAIT_MS;
+    preferred && performance.now() < deadline;
+    await sleep(POLL_MS)
+  ) {
     if (await tryPort(preferred)) return preferred;
   }
   return (await tryPort(0)) ?? 0;

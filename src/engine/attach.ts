@@ -7,6 +7,7 @@ import {
   toFileName,
 } from '../core/attachments.ts';
 import type { Settlement } from '../db/ledger/deliveries.ts';
+import { currentTime, timeAt } from '../lib/clock.ts';
 import type { Outgoing } from '../providers/sending.ts';
 import { AttachmentError } from './attachment-error.ts';
 import { nameFiles } from './attachment-names.ts';
@@ -39,9 +40,9 @@ export async function sendWithFiles(
       `${references.length} files, more than the ${attachmentLimits.files} of a message`,
       false,
     );
-    return settleAttachmentError(delivery, error, Date.now());
+    return settleAttachmentError(delivery, error, currentTime());
   }
-  const beganAt = Date.now();
+  const beganAt = performance.now();
   try {
     const held = await engine.attachments.hold(delivery, references);
     try {
@@ -51,10 +52,9 @@ export async function sendWithFiles(
     }
   } catch (error) {
     if (!(error instanceof AttachmentError)) throw error;
-    const now = Date.now();
     return {
-      ...settleAttachmentError(delivery, error, now),
-      attempt: { began_at: new Date(beganAt), ms: now - beganAt },
+      ...settleAttachmentError(delivery, error, currentTime()),
+      attempt: { began_at: new Date(timeAt(beganAt)), ms: Math.round(performance.now() - beganAt) },
     };
   }
 }

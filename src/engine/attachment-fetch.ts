@@ -3,6 +3,7 @@ import { attachmentLimits, fileNameOfUrl, findContentError, headBytes, toMediaTy
 import { uuidv7 } from '../core/ids.ts';
 import type { Db } from '../db/connection/pool.ts';
 import { findOccurrenceAttachments, linkAttachments, storeAttachment } from '../db/history/attachments.ts';
+import { currentTime } from '../lib/clock.ts';
 import { type Outbound, OutboundError, type OutboundResponse } from '../lib/outbound.ts';
 import { AttachmentError, AttachmentsBusyError } from './attachment-error.ts';
 
@@ -28,10 +29,10 @@ export async function fetchAttachment(db: Db, outbound: Outbound, request: Fetch
   const content_type = toMediaType(response.headers['content-type']) ?? 'application/octet-stream';
   const problem = findContentError(name, content_type, content.subarray(0, headBytes));
   if (problem) throw failed(url, problem, false);
-  const facts = { id: uuidv7(Date.now()), name, content_type, bytes: content.length };
+  const facts = { id: uuidv7(currentTime()), name, content_type, bytes: content.length };
   await db.transaction().execute(async trx => {
     // It expires if the link is not stored, because another worker has stored its own.
-    const expires_at = new Date(Date.now() + attachmentLimits.uploadHours * 3_600_000);
+    const expires_at = new Date(currentTime() + attachmentLimits.uploadHours * 3_600_000);
     await storeAttachment(trx, organization_id, { ...facts, content, expires_at });
     await linkAttachments(trx, organization_id, occurrence_id, [{ source: url, id: facts.id }]);
   });

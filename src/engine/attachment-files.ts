@@ -76,7 +76,7 @@ export class AttachmentFiles {
   ): Promise<{ attachments: Attachment[]; release: () => void }> {
     const key = JSON.stringify([owner.organization_id, owner.occurrence_id, references]);
     const failure = this.#failures.get(key);
-    if (failure && failure.until > Date.now()) throw failure.error;
+    if (failure && failure.until > performance.now()) throw failure.error;
     const files = this.#files.get(key) ?? (await this.#reserve(key, owner, references));
     files.users++;
     clearTimeout(files.idle);
@@ -97,13 +97,13 @@ export class AttachmentFiles {
     const stored = await this.findFacts(owner, references);
     const isStored = references.every(one => stored.some(({ source }) => source === sourceOf(one)));
     const bytes = isStored ? sumOf(stored) : sumOf(stored) + unknownBytes;
-    const deadline = Date.now() + maxWaitMs;
+    const deadline = performance.now() + maxWaitMs;
     for (;;) {
       // Another message of the occurrence may have been first.
       const existing = this.#files.get(key);
       if (existing) return existing;
       if (this.#makeRoom(organizationId, bytes)) break;
-      const left = deadline - Date.now();
+      const left = deadline - performance.now();
       if (left <= 0) throw new AttachmentsBusyError();
       await Promise.race([this.#released.promise, sleep(left)]);
     }
@@ -190,7 +190,7 @@ export class AttachmentFiles {
 
   #rememberFailure(key: string, error: AttachmentError): void {
     if (this.#failures.size >= maxFailures) this.#failures.clear();
-    this.#failures.set(key, { until: Date.now() + failureMs, error });
+    this.#failures.set(key, { until: performance.now() + failureMs, error });
   }
 }
 

@@ -60,7 +60,7 @@ export class ChannelRateLimiter {
   async acquire(priority: number): Promise<boolean> {
     const at = await this.#reservations.add({ priority });
     if (at === undefined) return false;
-    const wait = at - Date.now();
+    const wait = at - performance.now();
     if (wait > 0) await sleep(wait);
     for (;;) {
       const waitMs = this.#recordSendOrWait(performance.now());
@@ -80,7 +80,7 @@ export class ChannelRateLimiter {
     const { perSecond } = this;
     const request: SendTimeRequest = { channelId, perSecond, requested: requests.length, aheadMs: this.#aheadMs };
     const { granted, waitMs } = await reserveSendTimes(this.#pool, organizationId, request);
-    const first = Date.now() + waitMs;
+    const first = performance.now() + waitMs;
     this.#reservedUntil = first + (granted * 1_000) / perSecond;
     const sendTimes: (number | undefined)[] = requests.map(() => undefined);
     const order = [...requests.keys()].sort((a, b) => requests[a]!.priority - requests[b]!.priority);

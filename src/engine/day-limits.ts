@@ -102,7 +102,7 @@ export class DayLimits {
   ): Promise<(DayWait | undefined)[]> {
     const request = { channelId, provider, requested, ...limiter.limit };
     const { granted, limit, endsAt, endsInMs } = await reserveMessagesOfDay(this.#pool, organizationId, request);
-    limiter.endsAt = Date.now() + Math.max(0, endsInMs);
+    limiter.endsAt = performance.now() + Math.max(0, endsInMs);
     const detail = `the provider ${provider} is limited to ${limit} messages on this day (UTC)`;
     const wait = { dueAt: endsAt, detail };
     if (granted < requested) limiter.wait = wait;

@@ -11,6 +11,7 @@ import { isUnavailable } from '../db/connection/pool.ts';
 import type { OccurrenceFacts } from '../db/history/occurrences.ts';
 import { claimDeliveriesAcrossTenants, type Delivery, type Settlement } from '../db/ledger/deliveries.ts';
 import { claimProgress, type Shares } from '../db/ledger/round-robin.ts';
+import { currentTime, timeAt } from '../lib/clock.ts';
 import type { Span } from '../lib/traces.ts';
 import { isTracked } from '../pipeline/message-links.ts';
 import { type MessageContext, renderDelivery } from '../pipeline/messages.ts';
@@ -19,7 +20,7 @@ import type { Outcome, Outgoing } from '../providers/sending.ts';
 import { sendWithFiles } from './attach.ts';
 import { type DeliveryState, readStates } from './delivery-states.ts';
 import type { Engine } from './engine.ts';
-import { type CheckedContext, checkAgain, isUnchanged } from './last-check.ts';
+import { type CheckedContext, checkAgain, maySend, withdraw } from './last-check.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 import {
   postpone,
@@ -124,7 +125,7 @@ async function deliverOne(engine: Engine, delivery: Delivery, state: ReadState):
     settling?.end();
     endDelivery(span, settlement);
   }
-  return settlement?.due_at instanceof Date && settlement.due_at.getTime() <= Date.now();
+  return settlement?.due_at instanceof Date && settlement.due_at.getTime() <= currentTime();
 }
 
 /** The causes that make many messages wait are logged once a minute each. */
@@ -133,8 +134,8 @@ const maxWarnings = 1_000;
 const warnedAt = new Map<string, number>();
 
 function warnOnce(engine: Engine, error: Error, where: object): void {
-  const now = Date.now();
-  if (now - (warnedAt.get(error.message) ?? 0) < warnEveryMs) return;
+  const now = performance.now();
+  if (now - (warnedAt.get(error.message) ?? Number.NEGATIVE_INFINITY) < warnEveryMs) return;
   if (warnedAt.size >= maxWarnings) warnedAt.clear();
   warnedAt.set(error.message, now);
   engine.log.warn({ err: error, ...where }, 'messages wait, and are tried again without costing an attempt');
@@ -154,14 +155,14 @@ async function deliver(
   const plan = occurrence && (await engine.plans.findEvent(organizationId, occurrence.event_id));
   if (channel) setChannelAttributes(span, channel);
   if (plan) setEventAttributes(span, plan);
-  const verdict = recheck({ delivery, occurrence, person, channel, plan }, Date.now());
+  const verdict = recheck({ delivery, occurrence, person, channel, plan }, currentTime());
   if (verdict) return settleVerdict(delivery, verdict);
   skipProviders(engine, delivery, channel!);
   const read = { occurrence: occurrence!, person: person!, channel: channel!, plan: plan!, readAt };
   const context: SendContext = { delivery, ...read, span };
-  const wait = engine.dayLimits.findWait(channel!, delivery.provider_index, Date.now());
+  const wait = engine.dayLimits.findWait(channel!, delivery.provider_index, performance.now());
   if (wait) return waitForNextDay(delivery, wait);
-  if (isCrowded(engine, context, Date.now())) return settleCrowded(delivery, Date.now());
+  if (isCrowded(engine, context)) return settleCrowded(delivery, currentTime());
   if (channel!.ratePerSecond === null && channel!.concurrency === null) {
     return disableIfGone(engine, context, await attempt(engine, context));
   }
@@ -183,12 +184,12 @@ function skipProviders({ dayLimits }: Engine, delivery: Delivery, channel: Plann
   if (providers.length === 1) return;
   const { provider_index: current, address } = delivery;
   const able = [...providers.keys()].filter(i => i >= current && acceptsAddress(providers[i]!, address ?? ''));
-  const free = able.find(i => !dayLimits.findWait(channel, i, Date.now()));
+  const free = able.find(i => !dayLimits.findWait(channel, i, performance.now()));
   delivery.provider_index = free ?? able[0] ?? current;
 }
 
-function isCrowded({ senders }: Engine, { channel, delivery }: SendContext, now: number): boolean {
-  return senders.isCrowded(channel, delivery.provider_index, delivery.address ?? '', now);
+function isCrowded({ senders }: Engine, { channel, delivery }: SendContext): boolean {
+  return senders.isCrowded(channel, delivery.provider_index, delivery.address ?? '', performance.now());
 }
 
 async function attempt(engine: Engine, context: SendContext): Promise<Settlement> {
@@ -206,8 +207,8 @@ async function attempt(engine: Engine, context: SendContext): Promise<Settlement
 /** Returns how to settle the delivery if it may no longer be sent, or not by this process. */
 async function findStop(engine: Engine, context: SendContext): Promise<Settlement | undefined> {
   // Another worker, or this one after its restart, sends it.
-  if (engine.isStopping) return postpone(context.delivery, { due_at: new Date() });
-  return isUnchanged(engine, context) ? undefined : checkAgain(engine, context);
+  if (engine.isStopping) return withdraw(context.delivery);
+  return maySend(engine, context) ? undefined : checkAgain(engine, context);
 }
 
 /** Disables an address that is gone, before the outcome is stored. By now, the provider can take the next message. */
@@ -232,15 +233,15 @@ async function disableIfGone(engine: Engine, context: SendContext, settlement: S
 async function sendWithinDay(engine: Engine, context: SendContext): Promise<Settlement> {
   const { delivery, channel } = context;
   const { provider_index: index } = delivery;
-  const wait = await engine.dayLimits.reserve(channel, index, Date.now());
-  if (wait) return settleDayLimit(delivery, channel, wait, Date.now());
+  const wait = await engine.dayLimits.reserve(channel, index, performance.now());
+  if (wait) return settleDayLimit(delivery, channel, wait, currentTime());
   let settlement: Settlement | undefined;
   try {
     settlement = (await findStop(engine, context)) ?? (await renderAndSend(engine, context));
     return settlement;
   } finally {
     const counts = settlement && (settlement.status === 'sent' || settlement.reason === 'unknown');
-    if (!counts) engine.dayLimits.giveBack(channel, index, Date.now());
+    if (!counts) engine.dayLimits.giveBack(channel, index, performance.now());
   }
 }
 
@@ -270,14 +271,13 @@ async function sendRendered(
 ): Promise<Settlement> {
   const { delivery, span } = context;
   const { provider_index: index } = delivery;
-  let stopped = isUnchanged(engine, context) ? undefined : await checkAgain(engine, context);
+  let stopped = maySend(engine, context) ? undefined : await checkAgain(engine, context);
   if (stopped) return stopped;
   const { occurrence, person, channel } = context;
-  const now = Date.now();
   // Nothing is awaited between this check and the call: while the circuit is half-open, only one message may be sent.
-  const openUntil = engine.senders.circuitOpenUntil(channel, index, now);
-  if (openUntil > 0) return settleOpenCircuit(delivery, channel, openUntil, now);
-  if (isCrowded(engine, context, now)) return settleCrowded(delivery, now);
+  const openUntil = engine.senders.circuitOpenUntil(channel, index, performance.now());
+  if (openUntil > 0) return settleOpenCircuit(delivery, channel, timeAt(openUntil), currentTime());
+  if (isCrowded(engine, context)) return settleCrowded(delivery, currentTime());
   recordMissingVariables(engine, delivery, outgoing);
   const { name } = channel.providers[index]!.provider;
   const inApp = name === 'inbox';
@@ -285,21 +285,23 @@ async function sendRendered(
   const traceparent = call?.traceparent ?? occurrence.traceparent;
   if (traceparent) outgoing.traceparent = traceparent;
   outgoing.mayStillSend = () =>
-    isUnchanged(engine, context) ||
+    maySend(engine, context) ||
     checkAgain(engine, context).then(settlement => {
       stopped = settlement;
       return !settlement;
     });
-  const beganAt = Date.now();
-  const outcome = await (inApp ? storeInApp(engine, context, outgoing) : engine.senders.send(channel, index, outgoing));
+  const beganAt = performance.now();
+  const outcome = await (inApp
+    ? storeInApp(engine, context, outgoing)
+    : engine.senders.send(channel, index, outgoing, () => engine.fence.holds(delivery)));
   endCall(call, name, outcome);
   if (stopped) return stopped;
+  if (!outcome.ok && outcome.withdrawn) return withdraw(delivery);
   engine.meters.attempted(channel.type, name, outcome);
   if (!outcome.ok && outcome.gone && channel.reach === 'address') context.goneReason = outcome.reason;
-  const endedAt = Date.now();
-  const attempt = { began_at: new Date(beganAt), ms: Math.max(0, endedAt - beganAt) };
+  const attempt = { began_at: new Date(timeAt(beganAt)), ms: Math.round(performance.now() - beganAt) };
   const user_version = person.version === delivery.user_version ? null : person.version;
-  const settlement = settleOutcome(delivery, channel, outcome, outgoing, endedAt);
+  const settlement = settleOutcome(delivery, channel, outcome, outgoing, currentTime());
   return { ...settlement, snapshot_id: snapshotId, user_version, attempt: settlement.tried ? attempt : null };
 }
 
@@ -379,7 +381,11 @@ async function readDigest(
 function recordMissingVariables(engine: Engine, delivery: Delivery, { content, tags }: Outgoing): void {
   if (content.missing.length === 0 || delivery.attempts > 1) return;
   const { organization_id: organizationId, notification_id: notificationId, version } = delivery;
-  engine.missingVariables.record({ organizationId, notificationId, version, where: tags }, content.missing, Date.now());
+  engine.missingVariables.record(
+    { organizationId, notificationId, version, where: tags },
+    content.missing,
+    currentTime(),
+  );
 }
 
 /** Adds what the statistics need from the occurrence. */

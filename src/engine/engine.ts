@@ -19,6 +19,7 @@ import type { InstanceGuard } from '../services/operations/instance.ts';
 import type { AttachmentFiles } from './attachment-files.ts';
 import type { DayLimits } from './day-limits.ts';
 import type { DeliveryState } from './delivery-states.ts';
+import type { Fence } from './fence.ts';
 import type { GoneAddresses } from './gone-addresses.ts';
 import type { Limits } from './limits.ts';
 import type { Log } from './log.ts';
@@ -43,6 +44,8 @@ export interface Engine {
   catchUp: () => Promise<boolean>;
   /** Reads the state again after such a change. */
   states: Batcher<Delivery, DeliveryState>;
+  /** Whether this worker still owns what it is about to send. */
+  fence: Fence;
   outcomes: Outcomes;
   goneAddresses: GoneAddresses;
   inbox: InboxWriter;

@@ -16,6 +16,7 @@ import {
 import { markStored } from '../db/ledger/new-deliveries.ts';
 import { claimProgress, type Queue } from '../db/ledger/round-robin.ts';
 import { unknownCount } from '../db/ledger/unexpanded-counts.ts';
+import { currentTime } from '../lib/clock.ts';
 import type { Span } from '../lib/traces.ts';
 import { decidePage } from '../pipeline/decide.ts';
 import { applyDigests, type DigestPlan, planDigests } from '../pipeline/digest.ts';
@@ -76,7 +77,7 @@ export async function expandAccepted(
       await applyDigests(
         client,
         pages.map(page => page.digestPlan),
-        Date.now(),
+        currentTime(),
       );
       deferOverflow(pages, capacity);
       return storeFirstPagesAcrossTenants(client, owner, pages, commit);
@@ -152,7 +153,7 @@ export async function expandNextPage(
     async (client, { rollback }) => {
       const { organization_id, id, deliveries } = page;
       if (deliveries.some(one => one.reason === 'digest')) await markStored(client, organization_id, id, deliveries);
-      await applyDigests(client, [page.digestPlan], Date.now());
+      await applyDigests(client, [page.digestPlan], currentTime());
       return (await storePageAcrossTenants(client, owner, page)) ?? rollback(nothingStored);
     },
   );
@@ -231,7 +232,7 @@ async function decideOne(
   const plan = await engine.plans.findEvent(organization_id, event_id);
   if (!plan) return { ...page, reason: 'event.missing', ...stopDeletedAt(from) };
   setEventAttributes(span, plan);
-  if (occurrence.expires_at && occurrence.expires_at.getTime() <= Date.now())
+  if (occurrence.expires_at && occurrence.expires_at.getTime() <= currentTime())
     return { ...page, reason: 'expired', ...stopAt(from) };
   if (!plan.active) return { ...page, reason: 'event.inactive', ...stopAt(from) };
   if (plan.paused) return putOff(occurrence, 'infinity', 'event.paused');
@@ -245,7 +246,7 @@ async function decideOne(
     cursor: from,
     limit,
     mark,
-    now: Date.now(),
+    now: currentTime(),
   });
   engine.marker.clear();
   const planned = planPage(engine, plan, occurrence, from, decided);
@@ -259,7 +260,7 @@ async function decideOne(
     priority: next ? priorityOf(options, next.priority, fansOut) : priority,
     cursor,
     reason: overLimit ?? (stepped.length > 0 ? null : isAnswered ? 'acknowledged' : reasonForNoDeliveries(decided)),
-    steps: firstRuns(stepped, occurrence, options, Date.now()),
+    steps: firstRuns(stepped, occurrence, options, currentTime()),
     isDryRun: options.dry_run === true,
     awaitsAcknowledgement: stepped.some(one => one.steps!.asksForAcknowledgement),
     deliveries: deliveries.map(({ delivery }) => delivery),

@@ -61,6 +61,10 @@ export class InFlight {
     return this.#counts.map(({ total }) => total);
   }
 
+  deliveries(): Iterable<Delivery> {
+    return this.#deliveries.values();
+  }
+
   ids(): number[] {
     return [...this.#deliveries.keys()];
   }
@@ -77,7 +81,7 @@ export class InFlight {
     if (this.#deliveries.get(delivery.id) !== delivery) return;
     this.#deliveries.delete(delivery.id);
     count(this.#counts[delivery.priority]!, delivery.organization_id, -1);
-    this.#rates[delivery.priority]!.count(Date.now());
+    this.#rates[delivery.priority]!.count(performance.now());
   }
 
   /** Returns how many more deliveries of a priority class may be claimed. */
@@ -148,7 +152,7 @@ export class InFlight {
   }
 
   #limit(priority: number): number {
-    const work = (this.#rates[priority]!.perSecond(Date.now()) * windowMs) / 1_000;
+    const work = (this.#rates[priority]!.perSecond(performance.now()) * windowMs) / 1_000;
     return Math.round(Math.min(maxInFlight[priority]!, Math.max(minInFlight[priority]!, 2 * work)));
   }
 

@@ -11,6 +11,7 @@
 import type pg from 'pg';
 import type { Slots } from '../db/ledger/channel-limits.ts';
 import type { Delivery } from '../db/ledger/deliveries.ts';
+import { currentTime } from '../lib/clock.ts';
 import type { PlannedChannel } from '../pipeline/plans.ts';
 import { ChannelRateLimiter } from './channel-rate.ts';
 import { ChannelSlots } from './slots.ts';
@@ -85,7 +86,7 @@ export class Limits {
     if (limiter.requeuedCount >= maxRequeued) return;
     limiter.requeued[priority]!.push({ organization_id, occurrence_id, id, due_at });
     limiter.requeuedCount++;
-    if (capacityOf(limiter, Date.now()) > 0) this.onCapacity();
+    if (capacityOf(limiter, performance.now()) > 0) this.onCapacity();
   }
 
   /** Removes and returns the requeued deliveries that there is capacity for, most urgent first. */
@@ -139,7 +140,7 @@ export class Limits {
     if (concurrency !== null && !slot) return this.#defer(limiter, priority);
     const release = (tookMs?: number) => {
       if (slot) slots.release(slot, tookMs);
-      if (limiter.requeuedCount > 0 && capacityOf(limiter, Date.now()) > 0) this.onCapacity();
+      if (limiter.requeuedCount > 0 && capacityOf(limiter, performance.now()) > 0) this.onCapacity();
     };
     try {
       if (ratePerSecond !== null && !(await pace.acquire(priority))) {
@@ -150,8 +151,8 @@ export class Limits {
       release();
       throw error;
     }
-    const began = Date.now();
-    return { release: () => release(Math.max(1, Date.now() - began)) };
+    const began = performance.now();
+    return { release: () => release(Math.max(1, performance.now() - began)) };
   }
 
   #defer(limiter: ChannelLimiter, priority: number): Admission {
@@ -187,7 +188,7 @@ function capacityAtOf({ channel, slots, pace }: ChannelLimiter, now: number): nu
 
 /** Assigns the next due time. Deliveries beyond the maximum are spread over its second half. */
 function nextDueAt(limiter: ChannelLimiter, priority: number, perSecond: number): Date {
-  const now = Date.now();
+  const now = currentTime();
   const maxMs = maxDeferralMs[priority] ?? maxDeferralMs.at(-1)!;
   const at = Math.max(limiter.lastDueAt[priority] ?? 0, now) + 1_000 / perSecond;
   if (at - now > maxMs) return new Date(now + maxMs * (0.5 + Math.random() / 2));

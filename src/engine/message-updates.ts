@@ -19,8 +19,11 @@ import {
   listWaitingUpdatesAcrossTenants,
   settleUpdatesAcrossTenants,
   type UpdateOutcome,
+  updateClaimSeconds,
 } from '../db/ledger/message-updates.ts';
 import { Batcher } from '../lib/batcher.ts';
+import { currentTime, timeAt } from '../lib/clock.ts';
+import { type Claim, startClaim } from '../lib/elapsed.ts';
 import { ThreadsBusyError } from '../lib/thread-pool.ts';
 import type { PlannedChannel } from '../pipeline/plans.ts';
 import { listUpdatable } from '../providers/provider.ts';
@@ -142,8 +145,9 @@ export class MessageUpdater {
         this.#isFull = true;
         break;
       }
+      const claim = startClaim(updateClaimSeconds * 1_000);
       const claimed = await claimUpdates(queue, organization_id, capacity);
-      for (const one of claimed) this.#start(organization_id, one);
+      for (const one of claimed) this.#start(organization_id, one, claim);
       this.#lastServed = organization_id;
       // What was claimed is due again if this worker dies; others of the organization are due at a time not known here.
       pauseMs = claimed.length > 0 ? 0 : Math.min(pauseMs, retryPollMs);
@@ -151,8 +155,8 @@ export class MessageUpdater {
     return this.#isFull ? pollEveryMs : pauseMs;
   }
 
-  #start(organizationId: number, update: ClaimedUpdate): void {
-    const done = this.#process(organizationId, update)
+  #start(organizationId: number, update: ClaimedUpdate, claim: Claim): void {
+    const done = this.#process(organizationId, update, claim)
       .catch(error =>
         this.#tools.log.warn({ err: error, occurrence: update.occurrence_id }, 'updating a message failed'),
       )
@@ -163,7 +167,7 @@ export class MessageUpdater {
     this.#inFlight.add(done);
   }
 
-  async #process(organizationId: number, update: ClaimedUpdate): Promise<void> {
+  async #process(organizationId: number, update: ClaimedUpdate, claim: Claim): Promise<void> {
     const { queue, meters } = this.#tools;
     const { occurrence_id, delivery_id, claims, change, changed_by: by, attempts } = update;
     if (delivery_id === 0) {
@@ -172,14 +176,14 @@ export class MessageUpdater {
       return;
     }
     const key = { organization_id: organizationId, occurrence_id, delivery_id, claims, change };
-    const beganAt = Date.now();
-    const attempt = await this.#change(organizationId, update).catch(toAttempt);
+    const beganAt = currentTime();
+    const attempt = await this.#change(organizationId, update, claim).catch(toAttempt);
     if ('until' in attempt) {
       await this.#outcomes.add({ ...key, status: 'waiting', due_at: new Date(attempt.until), entry: null });
       return;
     }
     const { action, outcome } = attempt;
-    const now = Date.now();
+    const now = currentTime();
     const minSeconds = outcome.ok ? undefined : outcome.retryAfterSeconds;
     const seconds = outcome.ok || !outcome.retry ? undefined : updateRetrySeconds(attempts, Math.random(), minSeconds);
     const status = outcome.ok ? 'done' : seconds === undefined ? 'failed' : 'waiting';
@@ -200,31 +204,32 @@ export class MessageUpdater {
     });
   }
 
-  async #change(organizationId: number, update: ClaimedUpdate): Promise<Attempt> {
+  async #change(organizationId: number, update: ClaimedUpdate, claim: Claim): Promise<Attempt> {
     const { plans, limits, senders } = this.#tools;
     const { change, delivery_id, provider, provider_index, priority } = update;
     const channels = await plans.listChannels(organizationId);
     const channel = channels.find(({ id }) => id === update.channel_id);
     if (!channel) return refuse(change, 'the channel has been deleted');
-    if (channel.paused) return { until: Date.now() + heldMs };
+    if (channel.paused) return { until: currentTime() + heldMs };
     const names = channel.providers.map(one => one.provider.name);
     const index = names[provider_index] === provider ? provider_index : names.indexOf(provider ?? '');
     const action = updateActionFor(change, channel.providers[index]?.provider.updates);
     if (!action) return refuse(change, `the channel no longer uses ${provider}`);
-    const openUntil = senders.circuitOpenUntil(channel, index, Date.now());
+    const openUntil = senders.circuitOpenUntil(channel, index, performance.now());
     // Spread, so that the updates of a large fan-out are not all claimed again at once.
-    if (openUntil > 0) return { until: openUntil + Math.random() * busyMs };
+    if (openUntil > 0) return { until: timeAt(openUntil) + Math.random() * busyMs };
     if (channel.ratePerSecond === null && channel.concurrency === null)
-      return this.#call(organizationId, update, channel, index, action);
+      return this.#call(organizationId, update, claim, channel, index, action);
     // Another id than that of the delivery, which the engine may be sending again.
     const admission = await limits.acquire(channel, { organization_id: organizationId, priority, id: -delivery_id });
     if ('dueAt' in admission) return { until: admission.dueAt.getTime() };
-    return this.#call(organizationId, update, channel, index, action).finally(() => admission.release());
+    return this.#call(organizationId, update, claim, channel, index, action).finally(() => admission.release());
   }
 
   async #call(
     organizationId: number,
     update: ClaimedUpdate,
+    claim: Claim,
     channel: PlannedChannel,
     index: number,
     action: UpdateAction,
@@ -238,12 +243,13 @@ export class MessageUpdater {
       return { action, outcome: { ok: true } };
     }
     const release = await senders.acquire(channel, { provider_index: index, priority, occurrence_id });
-    if (!release) return { until: Date.now() };
+    if (!release) return { until: currentTime() };
     try {
-      const openUntil = senders.circuitOpenUntil(channel, index, Date.now());
-      if (openUntil > 0) return { until: openUntil };
-      const outcome = await senders.change(channel, index, action, sent);
-      return !outcome.ok && outcome.local ? { until: Date.now() + busyMs } : { action, outcome };
+      const openUntil = senders.circuitOpenUntil(channel, index, performance.now());
+      if (openUntil > 0) return { until: timeAt(openUntil) };
+      const outcome = await senders.change(channel, index, action, sent, claim.isValid);
+      if (!outcome.ok && outcome.withdrawn) return { until: currentTime() };
+      return !outcome.ok && outcome.local ? { until: currentTime() + busyMs } : { action, outcome };
     } finally {
       release();
     }
@@ -291,9 +297,9 @@ function refuse(change: ClaimedUpdate['change'], reason: string): Attempt {
 
 /** Causes outside the message cost no attempt. */
 function toAttempt(error: unknown): Attempt {
-  if (isUnavailable(error)) return { until: Date.now() + retryPollMs };
-  if (error instanceof ThreadsBusyError) return { until: Date.now() + busyMs };
-  if (error instanceof AppError && error.code === 'secret.unreadable') return { until: Date.now() + heldMs };
+  if (isUnavailable(error)) return { until: currentTime() + retryPollMs };
+  if (error instanceof ThreadsBusyError) return { until: currentTime() + busyMs };
+  if (error instanceof AppError && error.code === 'secret.unreadable') return { until: currentTime() + heldMs };
   const retry = !(error instanceof AppError);
   return { action: 'update', outcome: { ok: false, retry, reason: (error as Error).message } };
 }

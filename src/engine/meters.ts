@@ -10,6 +10,7 @@ import { waitingStatuses } from '../core/statuses.ts';
 import { priorities } from '../core/trigger.ts';
 import type { OccurrenceFacts } from '../db/history/occurrences.ts';
 import type { Delivery, Settlement } from '../db/ledger/deliveries.ts';
+import { currentTime } from '../lib/clock.ts';
 import type { PlannedChannel } from '../pipeline/plans.ts';
 import type { Outcome } from '../providers/sending.ts';
 import { Counter, Histogram, type MetricValues } from './fast-metrics.ts';
@@ -88,7 +89,7 @@ export class Meters {
       ['type', 'provider', 'state'],
       gauge => {
         gauge.reset();
-        for (const { type, provider, state } of circuits(Date.now())) gauge.inc({ type, provider, state });
+        for (const { type, provider, state } of circuits(performance.now())) gauge.inc({ type, provider, state });
       },
     );
     const connections = "The engine's database connections, and callers waiting for one.";
@@ -176,7 +177,7 @@ export class Meters {
     const provider = settlement.provider ?? 'none';
     const type = this.#types.get(delivery.channel_id) ?? 'none';
     const name = priorities[delivery.priority]!;
-    const elapsed = occurrence ? Math.max(0, Date.now() - occurrence.due_at.getTime()) / 1_000 : undefined;
+    const elapsed = occurrence ? Math.max(0, currentTime() - occurrence.due_at.getTime()) / 1_000 : undefined;
     if (tried && attempts === 1 && elapsed !== undefined) this.#firstAttempt.observe(name, elapsed);
     if (status === 'retrying' && tried) this.#retries.add(1, type, provider);
     if (unsettled.has(status)) return;

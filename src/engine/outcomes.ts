@@ -6,8 +6,18 @@ import { Batcher } from '../lib/batcher.ts';
 import type { Log } from './log.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 
+/** An outcome is normally stored within 100 ms. A worker that cannot store them sends nothing more after this time. */
+const behindMs = 500;
+
+interface Unstored {
+  since: number;
+  stored: Promise<undefined>;
+}
+
 export class Outcomes {
   readonly #batcher: Batcher<Settlement, undefined>;
+  /** Oldest first. */
+  readonly #unstored = new Set<Unstored>();
 
   constructor(
     pool: pg.Pool,
@@ -39,7 +49,33 @@ export class Outcomes {
   /** Resolves when the outcome is stored. If storing fails, recovery settles the delivery. */
   async settle(settlement: Settlement): Promise<void> {
     // The next attempt waits for the outcome, so it does not wait for the batch to fill.
-    await this.#batcher.add(settlement, settlement.due_at !== null);
+    const stored = this.#batcher.add(settlement, settlement.due_at !== null);
+    const unstored = { since: performance.now(), stored };
+    this.#unstored.add(unstored);
+    try {
+      await stored;
+    } finally {
+      this.#unstored.delete(unstored);
+    }
+  }
+
+  /**
+   * Returns whether an outcome waits unusually long to be stored, as without a database. Everything that is sent meanwhile
+   * would be sent again by the worker that takes over.
+   */
+  get isBehind(): boolean {
+    const oldest = this.#oldest;
+    return oldest !== undefined && performance.now() - oldest.since > behindMs;
+  }
+
+  /** Waits while outcomes are behind. */
+  async catchUp(): Promise<void> {
+    while (this.isBehind) await this.#oldest!.stored.catch(() => {});
+  }
+
+  get #oldest(): Unstored | undefined {
+    for (const unstored of this.#unstored) return unstored;
+    return undefined;
   }
 
   drain(): Promise<void> {

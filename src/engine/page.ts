@@ -11,6 +11,7 @@ import type { Cursor } from '../db/ledger/cursor.ts';
 import type { NewDelivery } from '../db/ledger/deliveries.ts';
 import type { ClaimedOccurrence, ExpansionPage, StoredDelivery } from '../db/ledger/expand.ts';
 import type { Shares } from '../db/ledger/round-robin.ts';
+import { currentTime } from '../lib/clock.ts';
 import type { Span } from '../lib/traces.ts';
 import type { DecisionPage, RecipientDecision } from '../pipeline/decide.ts';
 import type { EventPlan } from '../pipeline/event-plan.ts';
@@ -130,7 +131,7 @@ export async function decideSafely<Page extends { span?: Span | undefined }>(
     const where = { occurrence: occurrence?.id, ...traceFields(occurrence) };
     engine.log.error({ err: error, ...where }, 'could not decide a page of recipients; trying again later');
     span?.end('service.internal');
-    return putOff(new Date(Date.now() + (isUnavailable(error) ? retryUnavailableMs : retryPageMs)));
+    return putOff(new Date(currentTime() + (isUnavailable(error) ? retryUnavailableMs : retryPageMs)));
   }
 }
 

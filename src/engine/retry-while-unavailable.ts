@@ -9,12 +9,12 @@ const deadlock = '40P01';
 
 /** Repeats idempotent work while the database is unavailable. `what` names the work in the log. */
 export async function retryWhileUnavailable<T>(log: Log, what: string, work: () => Promise<T>): Promise<T> {
-  const deadline = Date.now() + giveUpAfterMs;
+  const deadline = performance.now() + giveUpAfterMs;
   for (;;) {
     try {
       return await work();
     } catch (error) {
-      if ((!isUnavailable(error) && sqlState(error) !== deadlock) || Date.now() > deadline) throw error;
+      if ((!isUnavailable(error) && sqlState(error) !== deadlock) || performance.now() > deadline) throw error;
       log.warn({ err: error }, `${what} failed; trying again`);
       await sleep(pauseMs);
     }

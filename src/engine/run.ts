@@ -13,6 +13,7 @@ import { alignedDelayMs } from '../lib/aligned-delay.ts';
 import { AnnouncedCache } from '../lib/announced-cache.ts';
 import { Announcements } from '../lib/announcements.ts';
 import { createCipher } from '../lib/cipher.ts';
+import { currentTime } from '../lib/clock.ts';
 import { describeError } from '../lib/describe-error.ts';
 import { forceExitSoon } from '../lib/force-exit.ts';
 import { openKeyring } from '../lib/keyring.ts';
@@ -35,6 +36,7 @@ import { AttachmentFiles } from './attachment-files.ts';
 import { ChannelOutages } from './channel-outages.ts';
 import { DayLimits } from './day-limits.ts';
 import { createStateReader } from './delivery-states.ts';
+import { Fence } from './fence.ts';
 import { GoneAddresses } from './gone-addresses.ts';
 import { Limits } from './limits.ts';
 import type { Log } from './log.ts';
@@ -72,7 +74,9 @@ const open = (connections: number, more: Pick<PoolOptions, 'settings' | 'pipelin
     url: settings.url,
     name: 'belfry worker',
     connections,
-    ...more,
+    pipelined: more.pipelined ?? false,
+    // A frozen process must not hold locks that its successor needs.
+    settings: { ...more.settings, idle_in_transaction_session_timeout: '12s' },
     onError: error => log.warn({ err: error }, 'the engine lost a database connection'),
   });
 const plain = open(10);
@@ -125,6 +129,7 @@ const worker: Worker = new Worker(
     senders,
     stops,
     states: createStateReader({ pool: hot.pool, plans }),
+    fence: new Fence(),
     outcomes,
     goneAddresses,
     inbox: createInboxWriter(pool),
@@ -154,10 +159,10 @@ const worker: Worker = new Worker(
 );
 /** Reporting a round wakes the main thread; health checks only need a resolution of a minute. */
 const reportRoundsEveryMs = 5_000;
-let reportedRoundAt = 0;
+let reportedRoundAt = Number.NEGATIVE_INFINITY;
 worker.onRound = id => {
-  if (Date.now() - reportedRoundAt < reportRoundsEveryMs) return;
-  reportedRoundAt = Date.now();
+  if (performance.now() - reportedRoundAt < reportRoundsEveryMs) return;
+  reportedRoundAt = performance.now();
   report({ kind: 'round', worker: id });
 };
 const webhooks = new WebhookDispatcher({
@@ -245,7 +250,7 @@ async function reportMissingVariables(): Promise<void> {
   try {
     const { total } = missingVariables;
     if (total === reportedMissing) return;
-    await missingVariables.flush(db, log, Date.now());
+    await missingVariables.flush(db, log, currentTime());
     report({ kind: 'missing-variables', total });
     reportedMissing = total;
   } catch (error) {

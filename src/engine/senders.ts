@@ -6,6 +6,7 @@
 import { canonicalJson } from '../core/json.ts';
 import type { UpdateAction } from '../core/message-updates.ts';
 import type { Delivery } from '../db/ledger/deliveries.ts';
+import { withHandoverCheck } from '../lib/handover.ts';
 import type { Outbound } from '../lib/outbound.ts';
 import { PrioritySemaphore } from '../lib/priority-semaphore.ts';
 import type { PlannedChannel, PlannedProvider } from '../pipeline/plans.ts';
@@ -94,14 +95,27 @@ export class Senders {
     for (const { semaphore } of this.#open.values()) semaphore?.interrupt(occurrenceId);
   }
 
-  async send(channel: PlannedChannel, index: number, outgoing: Outgoing): Promise<Outcome> {
-    return this.#call(channel, index, outgoing.address, sender => sender.send(outgoing));
+  /** Sends the message. `mayHandOver` is asked right before it leaves the process; if not, the outcome is `withdrawn`. */
+  async send(
+    channel: PlannedChannel,
+    index: number,
+    outgoing: Outgoing,
+    mayHandOver: () => boolean = () => true,
+  ): Promise<Outcome> {
+    return this.#call(channel, index, outgoing.address, sender => guarded(mayHandOver, () => sender.send(outgoing)));
   }
 
   /** Updates or retracts a message that was sent. */
-  async change(channel: PlannedChannel, index: number, action: UpdateAction, sent: SentMessage): Promise<Outcome> {
+  async change(
+    channel: PlannedChannel,
+    index: number,
+    action: UpdateAction,
+    sent: SentMessage,
+    mayHandOver: () => boolean = () => true,
+  ): Promise<Outcome> {
     const unsupported: Outcome = { ok: false, retry: false, reason: `the provider cannot ${action} messages` };
-    return this.#call(channel, index, sent.address, async sender => sender[action]?.(sent) ?? unsupported);
+    const change = async (sender: Sender) => sender[action]?.(sent) ?? unsupported;
+    return this.#call(channel, index, sent.address, sender => guarded(mayHandOver, () => change(sender)));
   }
 
   async #call(
@@ -114,13 +128,13 @@ export class Senders {
     const { requests } = open;
     open.inFlight++;
     open.destinations.enter(address);
-    const beganAt = Date.now();
+    const beganAt = performance.now();
     try {
       const outcome = limitWait(await call(open.sender));
       if (outcome.ok) open.destinations.recordSent(address);
       // Neither a failure of the provider nor proof that it works.
       if (!outcome.ok && outcome.ofRecipient) {
-        const now = Date.now();
+        const now = performance.now();
         open.destinations.recordDeferral(address, now - beganAt, now);
       } else this.#recordOutcome(open, outcome, channel);
       return outcome;
@@ -191,7 +205,7 @@ export class Senders {
     if (open.failures < failuresToOpen) return;
     if (open.circuitOpenUntil === 0) this.#outages.circuitOpened(channel, open.provider);
     const askedMs = Math.min((outcome.retryAfterSeconds ?? 0) * 1_000, maxOpenMsOfType[open.type] ?? maxOpenMs);
-    open.circuitOpenUntil = Date.now() + Math.max(openMs, askedMs);
+    open.circuitOpenUntil = performance.now() + Math.max(openMs, askedMs);
     // The test message alone decides whether the circuit opens again.
     open.failures = failuresToOpen - 1;
   }
@@ -200,6 +214,17 @@ export class Senders {
 function limitWait(outcome: Outcome): Outcome {
   if (outcome.ok || outcome.retryAfterSeconds === undefined) return outcome;
   return { ...outcome, retryAfterSeconds: Math.min(outcome.retryAfterSeconds, maxRetryAfterSeconds) };
+}
+
+/** Calls a provider whose requests need permission. The outcome of a call that did not get it is `withdrawn`. */
+async function guarded(mayHandOver: () => boolean, call: () => Promise<Outcome>): Promise<Outcome> {
+  let isRefused = false;
+  const check = () => {
+    isRefused ||= !mayHandOver();
+    return !isRefused;
+  };
+  const outcome = await withHandoverCheck(check, call);
+  return isRefused && !outcome.ok && !outcome.unknown ? { ...outcome, withdrawn: true } : outcome;
 }
 
 const nothing = () => {};

@@ -8,6 +8,7 @@ import { AppError } from '../core/errors.ts';
 import { withoutTokens } from '../core/live-text.ts';
 import { isUnavailable } from '../db/connection/pool.ts';
 import type { Delivery, Settlement } from '../db/ledger/deliveries.ts';
+import { currentTime } from '../lib/clock.ts';
 import { isLocalFailure } from '../lib/outbound-error.ts';
 import { ThreadsBusyError } from '../lib/thread-pool.ts';
 import { acceptsAddress, type PlannedChannel } from '../pipeline/plans.ts';
@@ -92,7 +93,7 @@ export function settleError(delivery: Delivery, error: unknown): Settlement {
   if (error instanceof AppError && error.code === 'secret.unreadable')
     return wait(60, { reason: 'channel.unreadable' });
   const detail = `internal error: ${(error as Error).message}`;
-  return retryLater(delivery, { reason: 'provider.failed', detail }, Date.now());
+  return retryLater(delivery, { reason: 'provider.failed', detail }, currentTime());
 }
 
 /** How long a delivery waits for file descriptors and the like. */
@@ -100,7 +101,7 @@ const localSeconds = 5;
 
 /** Lets a delivery wait for a cause outside of it, without an attempt. */
 function waitUntried(delivery: Delivery, seconds: number, change: Partial<Settlement>): Settlement {
-  const due_at = new Date(Date.now() + seconds * 1_000);
+  const due_at = new Date(currentTime() + seconds * 1_000);
   return settlementOf(delivery, { ...change, status: 'retrying', tried: false, due_at });
 }
 

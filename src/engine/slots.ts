@@ -116,7 +116,7 @@ export class ChannelSlots {
       }
       // Other workers hold all slots, so no release here would wake the waiting messages.
       if (this.#held.size === 0) {
-        this.#retryAt = Date.now() + retryMs;
+        this.#retryAt = performance.now() + retryMs;
         for (const { resolve } of this.#waiting.splice(0)) resolve(undefined);
       }
     } catch (error) {

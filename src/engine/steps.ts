@@ -20,6 +20,7 @@ import {
   type StepPage,
   storeStepPagesAcrossTenants,
 } from '../db/ledger/steps.ts';
+import { currentTime } from '../lib/clock.ts';
 import type { Span } from '../lib/traces.ts';
 import { circumstancesOf, decidePage } from '../pipeline/decide.ts';
 import type { EventPlan, PlannedNotification } from '../pipeline/event-plan.ts';
@@ -82,7 +83,9 @@ async function decideMany(engine: Engine, claimed: ClaimedStep[], limit: number)
   let decided = 0;
   for (const step of claimed) {
     const page =
-      decided < limit ? await decideClaimed(engine, recipients, step, limit) : putOff(step, new Date(), null);
+      decided < limit
+        ? await decideClaimed(engine, recipients, step, limit)
+        : putOff(step, new Date(currentTime()), null);
     decided += page.deliveries.length;
     pages.push(page);
   }
@@ -100,7 +103,7 @@ async function storePages(engine: Engine, owner: number, pages: RunPage[]) {
   while (kept.length > 0) {
     const throttled = kept.flatMap(page => page.throttled);
     const { stored, lost } = await inLedgerTransaction<StoreResult>(engine.hot, async (client, { rollback }) => {
-      await throttle(client, throttled, Date.now());
+      await throttle(client, throttled, currentTime());
       for (const page of kept) settleRun(page);
       const lost = await lockRunsAcrossTenants(client, owner, kept);
       if (lost.size > 0) return rollback({ stored: [], lost });
@@ -165,7 +168,7 @@ async function decideRun(
   if (occurrence.cancelled_at) return end('cancelled');
   if (!isResolution && occurrence.resolved_at) return end('resolved');
   if (!isResolution && occurrence.acknowledged_at) return end('acknowledged');
-  const now = Date.now();
+  const now = currentTime();
   if (occurrence.expires_at && occurrence.expires_at.getTime() <= now) return end('expired');
   const plan = await engine.plans.findEvent(step.organization_id, occurrence.event_id);
   if (!plan) return end('event.missing');

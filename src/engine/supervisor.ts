@@ -143,7 +143,7 @@ export class Supervisor {
     });
     this.#thread = thread;
     this.#marker.clear();
-    const launchedAt = Date.now();
+    const launchedAt = performance.now();
     let stopWatching = () => {};
     let failure: unknown;
     let isStarted = false;
@@ -165,7 +165,7 @@ export class Supervisor {
         if (this.#thread === thread) this.#thread = undefined;
         if (this.#stopping) return resolve();
         if (!isStarted) return reject(failure ?? new Error(`the engine's thread exited with code ${code}`));
-        this.#restarting = this.#restart(failure, Date.now() - launchedAt);
+        this.#restarting = this.#restart(failure, performance.now() - launchedAt);
       });
     });
   }
@@ -192,9 +192,9 @@ export class Supervisor {
   #watch(thread: Thread): () => void {
     const { stalledMs, log } = this.#options;
     let beats = this.#marker.beats;
-    let changedAt = Date.now();
+    let changedAt = performance.now();
     const timer = setInterval(() => {
-      const now = Date.now();
+      const now = performance.now();
       // This thread may have been suspended as well, for example by a sleeping laptop. Then nothing is known about the
       // other.
       if (this.#marker.beats !== beats || now - changedAt > 2 * stalledMs) {

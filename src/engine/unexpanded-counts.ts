@@ -10,6 +10,7 @@ import {
   claimUnexpandedAcrossTenants,
   storeUnexpandedPage,
 } from '../db/ledger/unexpanded-counts.ts';
+import { currentTime } from '../lib/clock.ts';
 import { decidePage } from '../pipeline/decide.ts';
 import { planDeletedEvent } from '../pipeline/event-plan.ts';
 import { RecipientReader } from '../pipeline/recipients.ts';
@@ -86,7 +87,7 @@ export class UnexpandedCounter {
     // Without a quota, no users are created.
     const recipients = new RecipientReader(readConnections(this.#tools), {});
     const mark = () => marker.set(organization_id, id);
-    const page = { context, options, cursor: from, limit: pageSize, mark, now: Date.now() };
+    const page = { context, options, cursor: from, limit: pageSize, mark, now: currentTime() };
     const { decisions, cursor } = await decidePage({ plans, recipients }, plan, page);
     marker.clear();
     return { count: decisions.filter(({ reason }) => !isExcludedByTrigger(reason)).length, cursor };

@@ -17,9 +17,13 @@ import {
   listDueWebhooksAcrossTenants,
   settleWebhookMessagesAcrossTenants,
   type WebhookOutcome,
+  webhookClaimSeconds,
 } from '../db/ledger/webhook-queue.ts';
 import { Batcher } from '../lib/batcher.ts';
 import type { Cipher } from '../lib/cipher.ts';
+import { currentTime } from '../lib/clock.ts';
+import { type Claim, startClaim } from '../lib/elapsed.ts';
+import { withHandoverCheck } from '../lib/handover.ts';
 import type { Outbound } from '../lib/outbound.ts';
 import type { Outcome } from '../providers/sending.ts';
 import { postSigned, type Signer, signerOf } from '../providers/webhook/signed-post.ts';
@@ -57,6 +61,7 @@ interface WebhookTools {
 }
 
 interface Endpoint {
+  claim: Claim;
   url: string;
   organization: string;
   signers: Signer[];
@@ -126,14 +131,14 @@ export class WebhookDispatcher {
 
   async #round(): Promise<void> {
     const { pool, outages, isHeld } = this.#tools;
-    if (Date.now() >= this.#checkActiveAt) {
+    if (performance.now() >= this.#checkActiveAt) {
       this.#hasActive = await hasActiveWebhooksAcrossTenants(pool);
-      this.#checkActiveAt = Date.now() + checkActiveEveryMs;
+      this.#checkActiveAt = performance.now() + checkActiveEveryMs;
     }
     if (!this.#hasActive || isHeld()) return;
-    if (Date.now() >= this.#refreshAt) {
+    if (performance.now() >= this.#refreshAt) {
       await outages.refresh();
-      this.#refreshAt = Date.now() + refreshEveryMs;
+      this.#refreshAt = performance.now() + refreshEveryMs;
     }
     for (const due of startingAfter(await listDueWebhooksAcrossTenants(pool), this.#lastServed)) {
       const capacity = maxInFlight - this.#inFlight.size;
@@ -145,6 +150,7 @@ export class WebhookDispatcher {
 
   async #claim({ organization_id, webhook_id }: DueWebhook, capacity: number): Promise<void> {
     const { pool, cipher } = this.#tools;
+    const claim = startClaim(webhookClaimSeconds * 1_000);
     const claimed = await claimWebhookMessages(pool, organization_id, webhook_id, capacity);
     if (!claimed || claimed.messages.length === 0) return;
     const { url, organization, has_previous } = claimed;
@@ -155,11 +161,11 @@ export class WebhookDispatcher {
     } catch (error) {
       // Recorded like any failure, so that it is visible; it is fixed when the encryption key is back.
       for (const message of claimed.messages) {
-        this.#track(this.#settle(message, { ok: false, retry: true, reason: (error as Error).message }, Date.now()));
+        this.#track(this.#settle(message, { ok: false, retry: true, reason: (error as Error).message }, currentTime()));
       }
       return;
     }
-    for (const message of claimed.messages) this.#track(this.#send(message, { url, organization, signers }));
+    for (const message of claimed.messages) this.#track(this.#send(message, { claim, url, organization, signers }));
   }
 
   #track(work: Promise<void>): void {
@@ -173,29 +179,32 @@ export class WebhookDispatcher {
     this.#inFlight.add(done);
   }
 
-  async #send(message: ClaimedMessage, { url, organization, signers }: Endpoint): Promise<void> {
+  async #send(message: ClaimedMessage, { claim, url, organization, signers }: Endpoint): Promise<void> {
     const { outbound, baseUrl } = this.#tools;
-    const beganAt = Date.now();
+    const beganAt = currentTime();
     const { type, created_at } = message;
     // Messages of an operator's webhook name their organization; others belong to the webhook's own.
     const fields = { organization, ...withSummary(type, message.data) };
     const data = { ...fields, ...linksOf(message.data, `${baseUrl ?? ''}/api/o/${fields.organization}`) };
     const body = JSON.stringify({ type, timestamp: created_at.toISOString(), data });
-    const outcome = await postSigned(outbound, {
+    const post = {
       url,
       messageId: messageIdOf(message.key),
       body,
       signers,
       timeoutMs: webhookLimits.timeoutMs,
-      id: ({ status }) => String(status),
-      classify: ({ status }) => (status === 410 ? { gone: true } : undefined),
-    });
+      id: ({ status }: { status: number }) => String(status),
+      classify: ({ status }: { status: number }) => (status === 410 ? { gone: true } : undefined),
+    };
+    const outcome = await withHandoverCheck(claim.isValid, () => postSigned(outbound, post));
+    // Another worker has the message, or will get it.
+    if (!outcome.ok && !claim.isValid()) return;
     await this.#settle(message, outcome, beganAt);
   }
 
   async #settle(message: ClaimedMessage, outcome: Outcome, beganAt: number): Promise<void> {
     const { organization_id, webhook_id, id, attempts } = message;
-    const now = Date.now();
+    const now = currentTime();
     const asked = outcome.ok ? undefined : outcome.retryAfterSeconds;
     const isLocal = !outcome.ok && outcome.local === true;
     const retrySeconds = isLocal ? localSeconds : webhookRetrySeconds(attempts, Math.random(), asked);

@@ -6,7 +6,7 @@
  * A worker has a lease, which it takes only on a database that it recognises: on a restored or cloned one it waits
  * until an operator resumes sending. The lease is an advisory lock. If the database drops the connection that holds it,
  * the worker takes a new lease and continues its work under that one; if it cannot in time, recovery takes over the
- * work.
+ * work, and the worker continues with the rest: see fence.ts.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { priorities } from '../core/trigger.ts';
@@ -27,6 +27,7 @@ import { alignedDelayMs } from '../lib/aligned-delay.ts';
 import { type ClaimedDelivery, claimDeliveries, deliverAll } from './deliver.ts';
 import type { Engine } from './engine.ts';
 import { expandAccepted, expandHanded, expandNextPage } from './expand.ts';
+import { graceMs } from './fence.ts';
 import { InFlight } from './in-flight.ts';
 import type { ExpansionResult } from './page.ts';
 import { maxAttempts } from './settlements.ts';
@@ -46,8 +47,6 @@ const releaseEveryMs = 4_000;
 const expireEveryMs = 60_000;
 /** How often to look for own claims whose response was lost, while there are claims. */
 const reclaimEveryMs = 5_000;
-/** How long a worker without a lease has to take over its own work under a new one. */
-const graceMs = 5_000;
 
 /** How the work in each of these queues is expanded into deliveries. */
 const expansions = { accepted: expandAccepted, expanding: expandNextPage, steps: runSteps } as const;
@@ -61,6 +60,8 @@ export class Worker {
   #lease: WorkerLease | undefined;
   /** Lost leases whose work is not yet under the current one. */
   readonly #former: number[] = [];
+  /** Whether it is. */
+  #isAdopted = false;
   readonly #stop = new AbortController();
   readonly #inFlight: InFlight;
   readonly #hints = new WorkHints();
@@ -118,6 +119,7 @@ export class Worker {
     this.#stop.abort();
     this.#engine.marker.isReady = false;
     this.#engine.isStopping = true;
+    this.#engine.fence.stop();
     this.#engine.senders.interrupt();
     this.#wake();
     await this.#running;
@@ -129,11 +131,18 @@ export class Worker {
     this.#lease = await acquireLease(this.#url, error => {
       this.#engine.log.warn({ err: error }, "lost the connection that holds this worker's lease; acquiring another");
       if (this.#lease) this.#former.push(this.#lease.id);
-      this.#lease = undefined;
-      this.#engine.marker.isReady = false;
+      this.#dropLease();
     });
+    this.#isAdopted = false;
+    this.#engine.fence.lease = this.#lease;
     this.#reclaimAt = 0;
     this.#hasClaimed = true;
+  }
+
+  #dropLease(): void {
+    this.#lease = undefined;
+    this.#engine.fence.lease = undefined;
+    this.#engine.marker.isReady = false;
   }
 
   async #work(): Promise<void> {
@@ -147,7 +156,8 @@ export class Worker {
           }
           await this.#acquireLease();
         }
-        if (this.#hasClaimed && Date.now() >= this.#reclaimAt) await this.#reclaimLost(this.#lease!.id);
+        if (!this.#isAdopted) await this.#adopt(this.#lease!.id);
+        if (this.#hasClaimed && performance.now() >= this.#reclaimAt) await this.#reclaimLost(this.#lease!.id);
         const { id } = this.#lease!;
         const found = await this.#round(id);
         this.onRound(id);
@@ -176,10 +186,19 @@ export class Worker {
 
   async #sleep(woken: Promise<void>): Promise<void> {
     const timer = new AbortController();
-    const now = Date.now();
+    const now = performance.now();
     const pauseMs = Math.max(0, Math.min(this.#hints.nextScanAt, this.#engine.limits.capacityAt(now)) - now);
     await Promise.race([woken, sleep(pauseMs, undefined, { signal: timer.signal }).catch(() => {})]);
     timer.abort();
+  }
+
+  /** Moves the work of lost leases to the current one. What another worker has taken over meanwhile is given up. */
+  async #adopt(owner: number): Promise<void> {
+    const former = [...this.#former];
+    const kept = await inheritAcrossTenants(this.#engine.pool, former, owner);
+    this.#former.splice(0, former.length);
+    this.#engine.fence.adopt(this.#inFlight.deliveries(), owner, kept);
+    this.#isAdopted = true;
   }
 
   /**
@@ -187,16 +206,11 @@ export class Worker {
    * them, because this worker is alive. Between rounds, nothing is being claimed or expanded.
    */
   async #reclaimLost(owner: number): Promise<void> {
-    const { pool, hot, log } = this.#engine;
-    if (this.#former.length > 0) {
-      const former = [...this.#former];
-      await inheritAcrossTenants(pool, former, owner);
-      this.#former.splice(0, former.length);
-    }
+    const { hot, log } = this.#engine;
     const occurrences =
       (await releaseOccurrencesAcrossTenants(hot, owner)) + (await releaseStepsAcrossTenants(hot, owner));
     const deliveries = await listClaimedAcrossTenants(hot, owner, this.#inFlight.ids());
-    this.#reclaimAt = Date.now() + reclaimEveryMs;
+    this.#reclaimAt = performance.now() + reclaimEveryMs;
     this.#hasClaimed = this.#inFlight.size > 0;
     if (occurrences + deliveries.length === 0) return;
     log.warn({ occurrences, deliveries: deliveries.length }, 'recovered claims whose response was lost');
@@ -206,7 +220,7 @@ export class Worker {
   /** Runs one round, most urgent first. Returns whether there was any work. */
   async #round(owner: number): Promise<boolean> {
     const { limits, claims } = this.#engine;
-    const now = Date.now();
+    const now = performance.now();
     this.#isShortOfCapacity = false;
     if (this.#hints.startScanIfDue(now)) {
       for (const { queue, priority } of await findDueAcrossTenants(claims, [...priorities.keys()])) {
@@ -246,7 +260,7 @@ export class Worker {
 
   async #expand(queue: keyof typeof expansions, owner: number, priority: number): Promise<boolean> {
     if (!this.#takeHint(queue, priority)) return false;
-    if (this.#inFlight.updateCapacityWait(priority, Date.now())) {
+    if (this.#inFlight.updateCapacityWait(priority, performance.now())) {
       this.#hints.add(queue, priority);
       this.#isShortOfCapacity = true;
       return false;
@@ -257,7 +271,8 @@ export class Worker {
       return true;
     }
     // While outcomes of its earlier pages are being written, an occurrence cannot be claimed.
-    if (queue === 'expanding' && this.#hints.reAddIfExpected(priority, Date.now())) this.#isShortOfCapacity = true;
+    if (queue === 'expanding' && this.#hints.reAddIfExpected(priority, performance.now()))
+      this.#isShortOfCapacity = true;
     return false;
   }
 
@@ -271,7 +286,7 @@ export class Worker {
     if (queue === 'accepted') for (const id of occurrences) this.#expanded.add(id);
     if (!isDrained) this.#hints.add(queue, priority);
     if (!isDrained && queue === 'accepted') this.#engine.marker.isReady = false;
-    for (const one of next) this.#hints.expectMore(one, Date.now());
+    for (const one of next) this.#hints.expectMore(one, performance.now());
     for (const one of steps) this.#hints.add('steps', one);
     for (const one of queued) this.#hints.add('deliveries', one);
     this.#send(claimed);
@@ -321,7 +336,7 @@ export class Worker {
       // Unsettled deliveries belong to this lease: ending it lets recovery take over.
       this.#engine.log.error({ err: error }, 'could not settle claimed deliveries; acquiring another lease');
       this.#lease?.end();
-      this.#lease = undefined;
+      this.#dropLease();
       for (const { delivery } of ready) leave(delivery, false);
     });
   }
@@ -331,14 +346,14 @@ export class Worker {
     let expireAt = 0;
     while (!this.#stop.signal.aborted) {
       try {
-        if (this.#lease) await this.#recoverOnce(Date.now());
-        if (this.#lease && Date.now() >= releaseAt) {
+        if (this.#lease) await this.#recoverOnce(performance.now());
+        if (this.#lease && performance.now() >= releaseAt) {
           await releasePausedAcrossTenants(this.#engine.hot);
-          releaseAt = Date.now() + releaseEveryMs;
+          releaseAt = performance.now() + releaseEveryMs;
         }
-        if (this.#lease && Date.now() >= expireAt) {
+        if (this.#lease && performance.now() >= expireAt) {
           await releaseExpiredAcrossTenants(this.#engine.hot);
-          expireAt = Date.now() + expireEveryMs;
+          expireAt = performance.now() + expireEveryMs;
         }
       } catch (error) {
         this.#engine.log.warn({ err: error }, 'looking for dead workers failed; trying again');

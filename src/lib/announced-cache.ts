@@ -64,12 +64,12 @@ export class AnnouncedCache extends Announcements {
         return value;
       }
       if (entries.size >= maxEntries) entries.clear();
-      entries.set(name, { value, scope: scopeOf(value), readAt, expiresAt: Date.now() + maxAgeMs });
+      entries.set(name, { value, scope: scopeOf(value), readAt, expiresAt: performance.now() + maxAgeMs });
       return value;
     });
   }
 
   #isValid({ scope, readAt, expiresAt }: Entry<unknown>): boolean {
-    return this.isCurrent(scope, readAt) && expiresAt > Date.now();
+    return this.isCurrent(scope, readAt) && expiresAt > performance.now();
   }
 }

@@ -64,10 +64,10 @@ export async function openKeyFile(file: string): Promise<Keyring> {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
   let passphrases = read(file);
-  let readAt = Date.now();
+  let readAt = performance.now();
   const refresh = () => {
     passphrases = read(file);
-    readAt = Date.now();
+    readAt = performance.now();
   };
   const store = async (next: readonly string[]) => {
     await replaceFile(file, next.map(line => `${line}\n`).join(''));
@@ -75,7 +75,7 @@ export async function openKeyFile(file: string): Promise<Keyring> {
   };
   return {
     passphrases: () => {
-      if (Date.now() - readAt > refreshAfterMs) refresh();
+      if (performance.now() - readAt > refreshAfterMs) refresh();
       return passphrases;
     },
     refresh,

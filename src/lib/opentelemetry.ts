@@ -171,8 +171,8 @@ function logDroppedSpans(log: TracesLog): void {
   let loggedAt = Number.NEGATIVE_INFINITY;
   const ignore = () => {};
   const warn = (message: string) => {
-    if (!/^Dropped \d+ spans/.test(message) || Date.now() - loggedAt < dropLogIntervalMs) return;
-    loggedAt = Date.now();
+    if (!/^Dropped \d+ spans/.test(message) || performance.now() - loggedAt < dropLogIntervalMs) return;
+    loggedAt = performance.now();
     log.warn({}, `${message}: sample fewer traces, or let the collector take more`);
   };
   const logger = { error: ignore, warn, info: ignore, debug: ignore, verbose: ignore };

@@ -16,7 +16,9 @@ type OutboundFailure =
   /** The connection ended, or the response was not valid HTTP. */
   | 'broken'
   /** The response headers are too large. A long body is cut and is not an error. */
-  | 'too_large';
+  | 'too_large'
+  /** Not sent, because the caller of the provider no longer allowed it. */
+  | 'withdrawn';
 
 /** Causes within this machine: no descriptors (process, system), memory, buffers or local ports left. */
 const localCodes = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EADDRNOTAVAIL']);

@@ -4,6 +4,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import { currentHandoverCheck } from './handover.ts';
 import { isLocalFailure, OutboundError } from './outbound-error.ts';
 
 export interface OutboundRequest {
@@ -40,6 +41,7 @@ interface Exchange extends OutboundRequest {
 export function exchange(dispatcher: Dispatcher, { url, ...request }: Exchange): Promise<OutboundResponse> {
   const { maxFileBytes } = request;
   const maxBytes = maxFileBytes === undefined ? request.maxBytes : maxFileBytes + 1;
+  const mayHandOver = currentHandoverCheck();
   return new Promise((resolve, reject) => {
     let settled = false;
     let sent = false;
@@ -82,6 +84,7 @@ export function exchange(dispatcher: Dispatcher, { url, ...request }: Exchange):
         onRequestStart(started) {
           controller = started;
           if (settled) started.abort(new Error('too late'));
+          else if (!mayHandOver()) started.abort(new OutboundError('withdrawn', false, 'the request was withdrawn'));
           else sent = true;
         },
         onResponseStart(_, status, headers) {

@@ -14,6 +14,7 @@ import {
 import { createMissingUsers } from '../db/audience/users.ts';
 import type { PageRequest } from '../db/connection/page.ts';
 import type { Db } from '../db/connection/pool.ts';
+import { currentTime } from '../lib/clock.ts';
 import { filterInSlices } from '../lib/slices.ts';
 import type { EventPlan, PlannedNotification } from './event-plan.ts';
 import type { Plans } from './plans.ts';
@@ -197,7 +198,7 @@ export class RecipientReader {
     const overLimit = new Set<string>();
     for (const [organizationId, some] of Map.groupBy(missing, ([, one]) => one.organizationId)) {
       await this.#deps.db.transaction().execute(async trx => {
-        const room = await usage.reserveUsers(trx, organizationId, some.length, Date.now());
+        const room = await usage.reserveUsers(trx, organizationId, some.length, currentTime());
         for (const [name] of some.slice(room)) overLimit.add(name);
         const people = some.slice(0, room).map(([, { username, email }]) => ({ username, email }));
         if (people.length === 0) return;

@@ -10,6 +10,7 @@ import { toUuid } from '../core/ids.ts';
 import { canonicalJson, type Json, type JsonObject } from '../core/json.ts';
 import type { Db } from '../db/connection/pool.ts';
 import { keepRenderSnapshots, type SnapshotPart } from '../db/ledger/render-snapshots.ts';
+import { currentTime } from '../lib/clock.ts';
 import type { EventPlan } from './event-plan.ts';
 import type { PlannedChannel, PlannedMessage } from './plans.ts';
 
@@ -84,7 +85,7 @@ export class RenderSnapshots {
     const parts = this.#partsOf(message, plan, channel, renderContext);
     const { id } = parts[0]!;
     const name = `${plan.organization.id}/${id}`;
-    const today = Math.floor(Date.now() / dayMs);
+    const today = Math.floor(currentTime() / dayMs);
     const stored = this.#stored.get(name);
     if (stored === today) return id;
     await (typeof stored === 'object' ? stored : this.#store(name, plan.organization.id, parts, today));

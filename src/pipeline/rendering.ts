@@ -148,7 +148,7 @@ export class Rendering {
   /** Throws a TemplateError. */
   async #readMarkdown(organizationId: number, skeleton: string): Promise<Block[]> {
     const failed = this.#unreadable.get(skeleton);
-    if (failed && failed.until > Date.now()) throw failed.error;
+    if (failed && failed.until > performance.now()) throw failed.error;
     const inProgress = this.#reading.get(skeleton);
     if (inProgress) return inProgress;
     const reading = this.#run<Block[]>(organizationId, { kind: 'markdown', skeleton })
@@ -156,7 +156,7 @@ export class Rendering {
         if (!(error instanceof ThreadStoppedError)) throw error;
         const failure = new TemplateError(`${describeStop(error)} as Markdown`, 1, 1, error);
         if (this.#unreadable.size >= maxFailed) this.#unreadable.clear();
-        this.#unreadable.set(skeleton, { until: Date.now() + retryAfterMs, error: failure });
+        this.#unreadable.set(skeleton, { until: performance.now() + retryAfterMs, error: failure });
         throw failure;
       })
       .finally(() => this.#reading.delete(skeleton));

@@ -2,6 +2,7 @@
  * Turns an HTTP response, or the lack of one, into the outcome of an attempt, by the rules of HTTP. A provider with its
  * own rules passes `classify`.
  */
+import { currentTime } from '../lib/clock.ts';
 import { type Outbound, OutboundError, type OutboundRequest, type OutboundResponse } from '../lib/outbound.ts';
 import type { Outcome } from './sending.ts';
 
@@ -116,7 +117,7 @@ function fromError(error: unknown, secrets: HttpSend['secrets'] = []): Failure {
 }
 
 /** Reads seconds or a date (RFC 9110, 10.2.3), and limits the wait to a day: no provider means more. */
-export function readRetryAfter(value: string | undefined, now = Date.now()): number | undefined {
+export function readRetryAfter(value: string | undefined, now = currentTime()): number | undefined {
   if (value === undefined) return undefined;
   const text = value.trim();
   const isDate = /^[A-Z][a-z]{2,8},? /.test(text); // otherwise Date.parse reads a number as a year

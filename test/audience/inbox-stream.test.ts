@@ -1,5 +1,5 @@
 /** The inbox stream: ordered, without loss or repetition, across processes, and with limits. */
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { startService } from '../../src/app.ts';
 import { storeInboxMessagesAcrossTenants } from '../../src/db/audience/inbox.ts';
 import { maxStreamsOfProcess, streamLimits } from '../../src/services/audience/inbox-streams.ts';
@@ -20,7 +20,6 @@ beforeAll(async () => {
 });
 afterEach(() => {
   for (const stream of open.splice(0)) stream.close();
-  vi.useRealTimers();
 });
 afterAll(() => world.close());
 

@@ -5,7 +5,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import type pg from 'pg';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { digestLimits } from '../../src/core/decision/digest.ts';
 import { uuidv7 } from '../../src/core/ids.ts';
 import { disableAddresses } from '../../src/db/audience/addresses.ts';
@@ -95,6 +95,7 @@ import {
 import { listDeadWorkersAcrossTenants, releaseOccurrencesAcrossTenants } from '../../src/db/ledger/workers.ts';
 import { beginOutage, endOutage, listOutagesAcrossTenants } from '../../src/db/operations/channel-outages.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { passTime } from '../support/pass-time.ts';
 
 const size = 20_000;
 const organization = 7;
@@ -155,7 +156,6 @@ beforeAll(async () => {
   await runAll();
   await fill();
 });
-afterEach(() => vi.useRealTimers());
 afterAll(async () => {
   await open.close();
   await database.drop();
@@ -418,7 +418,7 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
 for (const [name, { max, run }] of Object.entries(statements)) {
   test(`${name}: reads only the rows it needs`, async () => {
     // The maximum time that plans are cached.
-    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 });
+    passTime(60_000);
     const before = await countRead(open.pool);
     const result = await run();
     const read = (await countRead(open.pool)) - before;

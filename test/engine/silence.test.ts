@@ -59,6 +59,13 @@ test('a lease whose connection went silent is lost within two heartbeats', async
   await lease.end();
 });
 
+test('the lease of a process that is frozen, and sends no heartbeat, is free within seconds', async () => {
+  let lost: Error | undefined;
+  const lease = await acquireLease(database.url, error => (lost = error), 60_000);
+  await eventually(() => expect(lost?.message).toMatch(/idle-session timeout/), 20_000);
+  await expect(lease.confirm()).rejects.toThrow();
+});
+
 test('a silent connection makes the process replace its older ones as well, without waiting for their silence', async () => {
   const pools = openDatabase({ url: proxy.url, name: 'silence', connections: 3, silenceMs: 3_000 });
   const ids = async () => {

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { withHandoverCheck } from '../../src/lib/handover.ts';
 import { createOutbound, type OutboundOptions } from '../../src/lib/outbound.ts';
 import { createGuard } from '../../src/lib/outbound-guard.ts';
 import { certificate } from '../support/certificate.ts';
@@ -104,6 +105,24 @@ describe('connecting', () => {
       await expect(outbound().request(url, get)).rejects.toMatchObject({ kind: 'refused', sent: false });
     },
   );
+
+  it('sends nothing if the check right before the first byte refuses it', async () => {
+    const { url, seen } = await peer();
+    const client = outbound();
+    let checks = 0;
+    const refuse = () => ++checks < 0;
+    const refused = withHandoverCheck(refuse, () => client.request(url, post));
+    await expect(refused).rejects.toMatchObject({ kind: 'withdrawn', sent: false });
+    expect([checks, seen.length]).toEqual([1, 0]);
+    expect(
+      (
+        await withHandoverCheck(
+          () => true,
+          () => client.request(url, post),
+        )
+      ).status,
+    ).toBe(200);
+  });
 
   it('refuses a URL with a password, and does not quote it', async () => {
     const failure = await outbound()

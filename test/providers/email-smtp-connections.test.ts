@@ -3,6 +3,7 @@ import { promises as dns } from 'node:dns';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { exampleOutgoing } from '../support/compliance.ts';
 import { eventually } from '../support/eventually.ts';
+import { passTime } from '../support/pass-time.ts';
 import { open, openScripted } from '../support/smtp-open.ts';
 import { trickle } from '../support/smtp-script.ts';
 
@@ -43,17 +44,12 @@ describe('connections', () => {
   });
 
   it('are resolved and opened again after a minute', async () => {
-    vi.useFakeTimers({ toFake: ['Date'] });
-    try {
-      const { peer, sender } = await open({ max_connections: 1 });
-      await sender.send(exampleOutgoing());
-      vi.setSystemTime(Date.now() + 61_000);
-      expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: true });
-      expect([peer.mails.length, peer.connections]).toEqual([2, 2]);
-      await eventually(() => expect(peer.open()).toBe(1));
-    } finally {
-      vi.useRealTimers();
-    }
+    const { peer, sender } = await open({ max_connections: 1 });
+    await sender.send(exampleOutgoing());
+    passTime(61_000);
+    expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: true });
+    expect([peer.mails.length, peer.connections]).toEqual([2, 2]);
+    await eventually(() => expect(peer.open()).toBe(1));
   });
 
   it('on which a mail waits for its reply are not idle after another mail failed', { tags: ['sweep'] }, async () => {

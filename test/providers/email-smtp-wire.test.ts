@@ -1,13 +1,13 @@
 /** The commands to a mail server, their order, and the handling of its replies. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { withHandoverCheck } from '../../src/lib/handover.ts';
 import type { Outcome } from '../../src/providers/sending.ts';
 import { exampleOutgoing } from '../support/compliance.ts';
 import { eventually } from '../support/eventually.ts';
+import { passTime } from '../support/pass-time.ts';
 import { openScripted } from '../support/smtp-open.ts';
 import { type Answer, hangUp, type SmtpScript, silence, trickle } from '../support/smtp-script.ts';
-
-afterEach(() => vi.useRealTimers());
 
 const pipelining = { offers: ['PIPELINING'] };
 const single = { max_connections: 1 };
@@ -309,13 +309,33 @@ describe('a reply', () => {
   });
 });
 
+describe('a mail that may no longer be sent', () => {
+  it.each([
+    ['short', 'short'],
+    ['long', 'x '.repeat(100_000)],
+  ])('is withdrawn before the end of its content (%s), and others are sent', async (_, text) => {
+    const { server, sender } = await openScripted(single, pipelining);
+    let mayHandOver = true;
+    server.decide = ({ verb }) => {
+      if (verb === 'DATA' && server.mails.length === 0) mayHandOver = false;
+      return undefined;
+    };
+    const first = withHandoverCheck(
+      () => mayHandOver,
+      () => sender.send(to('first', text)),
+    );
+    expect(await first).toMatchObject({ ok: false, withdrawn: true });
+    expect(await sender.send(to('second'))).toMatchObject({ ok: true });
+    expect(recipients(server)).toEqual(['second']);
+  });
+});
+
 describe('a connection under constant load', () => {
   it('is replaced after a minute without losing or duplicating a mail', async () => {
-    vi.useFakeTimers({ toFake: ['Date'] });
     const { server, sender } = await openScripted(single, pipelining);
     // Every mail takes three seconds.
     server.decide = ({ verb }) => {
-      if (verb === '.') vi.setSystemTime(Date.now() + 3_000);
+      if (verb === '.') passTime(3_000);
       return undefined;
     };
     const names = Array.from({ length: 100 }, (_, n) => `p${n}`);

@@ -9,6 +9,10 @@ export interface SilentProxy {
   silence(nth?: number): void;
   /** Does so for all connections, and for new ones too, as a machine that hangs does. Returns how many were opened since. */
   freeze(): () => number;
+  /** Ends silent connections at the database, as its keep-alives do; the client does not notice. */
+  endSilent(): void;
+  /** Forwards new connections again; those that were open or opened meanwhile are reset. */
+  thaw(): void;
   close(): Promise<void>;
 }
 
@@ -17,6 +21,7 @@ export async function openSilentProxy(databaseUrl: string): Promise<SilentProxy>
   const target = host?.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host: host!, port: Number(port) };
   const pairs = new Set<[Socket, Socket]>();
   const held = new Set<Socket>();
+  const silent = new Set<[Socket, Socket]>();
   let isFrozen = false;
   const server = createServer(client => {
     if (isFrozen) {
@@ -38,7 +43,9 @@ export async function openSilentProxy(databaseUrl: string): Promise<SilentProxy>
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   const { port: own } = server.address() as AddressInfo;
   const silence = (nth = 1) => {
-    for (const [client, upstream] of [...pairs].filter((_, index) => index % nth === 0)) {
+    for (const pair of [...pairs].filter((_, index) => index % nth === 0)) {
+      const [client, upstream] = pair;
+      silent.add(pair);
       client.unpipe(upstream);
       upstream.unpipe(client);
       client.resume();
@@ -52,6 +59,15 @@ export async function openSilentProxy(databaseUrl: string): Promise<SilentProxy>
       isFrozen = true;
       silence();
       return () => held.size;
+    },
+    endSilent: () => {
+      for (const [, upstream] of silent) upstream.removeAllListeners('close').destroy();
+    },
+    thaw: () => {
+      isFrozen = false;
+      for (const socket of [...held, ...[...silent].flat()]) socket.destroy();
+      held.clear();
+      silent.clear();
     },
     close: async () => {
       for (const socket of [...held, ...[...pairs].flat()]) socket.destroy();

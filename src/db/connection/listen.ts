@@ -44,6 +44,7 @@ export class Listener {
     client.on('end', () => this.#handleLoss(client, new Error('the connection ended')));
     client.on('notification', message => onNotify(message.channel, message.payload ?? '', message.processId));
     await client.connect();
+    await requireWritable(client);
     for (const channel of channels) await client.query(`listen ${pg.escapeIdentifier(channel)}`);
     if (this.#closed) {
       await client.end();

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { type Migration, type MigrationResultSet, Migrator } from 'kysely/migration';
 import { AppError } from '../../core/errors.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { createPartitions } from './partitions.ts';
 import type { Db } from './pool.ts';
 import { requireSupportedVersion, sqlState } from './pool.ts';
@@ -34,7 +35,7 @@ export async function migrate(db: Db): Promise<string[]> {
   const applied = state.available.every(name => state.applied.includes(name))
     ? []
     : await applyMissing(db, state.applied.length === 0);
-  await createPartitions(db, Date.now());
+  await createPartitions(db, currentTime());
   return applied;
 }
 
@@ -58,16 +59,16 @@ async function applyMissing(db: Db, isNew: boolean): Promise<string[]> {
   const migrator = createMigrator(db);
   if (isNew) return namesOf(await migrator.migrateToLatest());
   const applied: string[] = [];
-  for (let giveUpAt = Date.now() + locking.retryMs; ; ) {
+  for (let giveUpAt = performance.now() + locking.retryMs; ; ) {
     const run = await migrator.migrateUp();
-    if (run.error && lockConflicts.includes(sqlState(run.error)) && Date.now() < giveUpAt) {
+    if (run.error && lockConflicts.includes(sqlState(run.error)) && performance.now() < giveUpAt) {
       await sleep(Math.random() * locking.timeoutMs);
       continue;
     }
     const names = namesOf(run);
     if (names.length === 0) return applied;
     applied.push(...names);
-    giveUpAt = Date.now() + locking.retryMs;
+    giveUpAt = performance.now() + locking.retryMs;
   }
 }
 

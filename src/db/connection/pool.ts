@@ -49,8 +49,8 @@ type ClientSettings = pg.ClientConfig & { isPooled?: boolean; silenceMs?: number
 class Client extends PrimaryClient {
   /** All open connections, because those to the same server usually go silent together. */
   static readonly #open = new Set<Client>();
-  readonly #openedAt = Date.now();
-  #plannedAt = Date.now();
+  readonly #openedAt = performance.now();
+  #plannedAt = performance.now();
   #uses = 0;
   #busyMs = replan.busyMs;
   readonly #config: ClientSettings;
@@ -118,7 +118,7 @@ class Client extends PrimaryClient {
     }
     this.#destroy(`PostgreSQL did not respond within ${silenceMs / 1_000} s, although it was not busy`);
     const { connectionString } = this.#config;
-    const silentSince = Date.now() - silenceMs;
+    const silentSince = performance.now() - silenceMs;
     for (const other of Client.#open) {
       if (other.#config.connectionString === connectionString && other.#openedAt < silentSince) other.#suspect();
     }
@@ -168,11 +168,11 @@ class Client extends PrimaryClient {
 
   /** Returns whether plans are due for renewal, and if so restarts their age. */
   #expirePlans(): boolean {
-    const ageMs = Date.now() - this.#plannedAt;
+    const ageMs = performance.now() - this.#plannedAt;
     const isBusy = ++this.#uses > replan.busyUses;
     if (ageMs <= (isBusy ? this.#busyMs : replan.idleMs)) return false;
     this.#busyMs = isBusy ? Math.min(2 * this.#busyMs, replan.idleMs) : replan.busyMs;
-    this.#plannedAt = Date.now();
+    this.#plannedAt = performance.now();
     this.#uses = 0;
     return true;
   }

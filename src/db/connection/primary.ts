@@ -4,6 +4,7 @@
  */
 import pg from 'pg';
 import { addressesOf, mustFindPrimary, serverUrls } from '../../core/database-url.ts';
+import { addClockMeasurement } from '../../lib/clock.ts';
 
 interface Server {
   host: string;
@@ -71,11 +72,23 @@ async function requirePrimary(connectionString: string, timeoutMs: number): Prom
   }
 }
 
-/** Fails if the server has become a standby meanwhile, or read-only: a lease or announcements there are worth nothing. */
+interface ServerState {
+  is_standby: boolean;
+  is_read_only: boolean;
+  now: number;
+}
+
+/**
+ * Fails if the server has become a standby meanwhile, or read-only: a lease or announcements there are worth nothing. Otherwise,
+ * its clock is the one that counts.
+ */
 export async function requireWritable(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<{ is_standby: boolean; is_read_only: boolean }>(
-    `select pg_is_in_recovery() as is_standby, current_setting('default_transaction_read_only')::boolean as is_read_only`,
+  const askedAt = performance.now();
+  const { rows } = await client.query<ServerState>(
+    `select pg_is_in_recovery() as is_standby, current_setting('default_transaction_read_only')::boolean as is_read_only,
+       extract(epoch from clock_timestamp())::float8 * 1000 as now`,
   );
-  const { is_standby, is_read_only } = rows[0]!;
+  const { is_standby, is_read_only, now } = rows[0]!;
   if (is_standby || is_read_only) throw new Error(is_standby ? 'is a standby' : 'is read-only');
+  addClockMeasurement(now, askedAt);
 }

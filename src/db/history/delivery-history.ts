@@ -4,6 +4,7 @@
  */
 import { type RawBuilder, sql } from 'kysely';
 import { lowestUuidAt, timeOfUuid } from '../../core/ids.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Db } from '../connection/pool.ts';
 import { addressInOnce, occurrenceInOnce } from '../ledger/deliveries.ts';
 import { endedList, waitingList } from '../ledger/status-text.ts';
@@ -134,7 +135,7 @@ async function listByMonth(
   if (!first[0]) return found;
   const oldest = timeOfUuid(first[0].id);
   let to: number | undefined;
-  const last = new Date(page.before ? timeOfUuid(page.before.occurrence) : Date.now());
+  const last = new Date(page.before ? timeOfUuid(page.before.occurrence) : currentTime());
   for (let months = 1; found.length < page.limit && (to === undefined || to > oldest); months *= 2) {
     const from = Date.UTC(last.getUTCFullYear(), last.getUTCMonth() - (months - 1));
     const span = sql`d.occurrence_id >= ${lowestUuidAt(from)}::uuid

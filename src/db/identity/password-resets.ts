@@ -1,3 +1,4 @@
+import { currentTime } from '../../lib/clock.ts';
 import type { Db } from '../connection/pool.ts';
 
 export async function createResetAcrossTenants(
@@ -13,7 +14,7 @@ const pending = (db: Db, tokenHash: Buffer) =>
     .innerJoin('accounts as a', 'a.id', 'r.account_id')
     .select(['a.id', 'a.email'])
     .where('r.token_hash', '=', tokenHash)
-    .where('r.expires_at', '>', new Date());
+    .where('r.expires_at', '>', new Date(currentTime()));
 
 /** Finds the account of a reset link, which does not name it. Ignores expired links. */
 export async function findResetAcrossTenants(db: Db, tokenHash: Buffer) {

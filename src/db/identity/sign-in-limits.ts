@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { sha256 } from '../../core/identity/tokens.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Db } from '../connection/pool.ts';
 
 /**
@@ -29,7 +30,7 @@ export async function takeAttemptAcrossTenants(
     .where('email_hash', '=', emailHash)
     .where('scope', '=', scope)
     .executeTakeFirst();
-  return row?.locked_until ?? new Date();
+  return row?.locked_until ?? new Date(currentTime());
 }
 
 /** SQL condition: the counting window has passed. */

@@ -4,7 +4,7 @@
  */
 
 import type pg from 'pg';
-import { sqlState } from '../connection/pool.ts';
+import { sqlState, toOptions, vanishedClients } from '../connection/pool.ts';
 import { PrimaryClient } from '../connection/primary.ts';
 
 export interface SendTimeRequest {
@@ -52,8 +52,8 @@ export async function reserveSendTimes(
 }
 
 /**
- * Slots are session advisory locks on a dedicated connection: they vanish with the process that holds them. The
- * connection is opened when the first slot is requested.
+ * Slots are session advisory locks on a dedicated connection: they vanish with the process that holds them, also if it is
+ * frozen. The connection is opened when the first slot is requested.
  */
 export class Slots {
   readonly #url: string;
@@ -121,11 +121,16 @@ export class Slots {
     const client = new PrimaryClient({
       connectionString: this.#url,
       application_name: 'belfry slots',
+      options: toOptions({ ...vanishedClients, idle_session_timeout: String(silenceMs) }),
       keepAlive: true,
       connectionTimeoutMillis: timeoutMs,
       query_timeout: timeoutMs,
     });
     const connected = client.connect().then(() => client);
+    const heartbeat = setInterval(() => this.#query(() => this.#client, 'select', []).catch(() => {}), heartbeatMs);
+    heartbeat.unref();
+    client.once('end', () => clearInterval(heartbeat));
+    connected.catch(() => clearInterval(heartbeat));
     connected.catch((error: Error) => this.#drop(connected, error));
     client.on('error', (error: Error) => this.#drop(connected, error));
     client.on('end', () => this.#drop(connected, new Error('the connection ended')));
@@ -140,6 +145,9 @@ export class Slots {
   }
 }
 
+/** A frozen process sends no heartbeat: then the server ends its session, and others get its slots. */
+const heartbeatMs = 5_000;
+const silenceMs = 12_000;
 /** Queries here never wait for a lock: one that takes this long has lost its connection. */
 const timeoutMs = 5_000;
 

@@ -4,6 +4,7 @@
  */
 import type pg from 'pg';
 import { AppError } from '../../core/errors.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Db } from '../connection/pool.ts';
 import { inLedgerTransaction } from '../connection/transaction.ts';
 import {
@@ -181,7 +182,7 @@ export async function findKeyedOccurrence(
     .where('organization_id', '=', organizationId)
     .where('event_id', '=', eventId)
     .where('key', '=', key)
-    .where('closes_at', '>', new Date())
+    .where('closes_at', '>', new Date(currentTime()))
     .executeTakeFirst();
   return row?.occurrence_id;
 }

@@ -53,6 +53,8 @@ export interface Delivery {
   released_at: Date | null;
   /** Whether the response to an earlier attempt was lost after the message was handed over. */
   may_have_arrived: boolean;
+  /** The lease under which it was claimed. */
+  owner: number;
 }
 
 /** SQL text: whether the response to an attempt of a delivery `d` was lost after the message was handed over. */
@@ -74,7 +76,7 @@ export const addressInOnce = `coalesce(address, '#' || user_id)`;
 
 const claimed = `d.organization_id, d.occurrence_id, d.id, d.notification_id, d.version, d.channel_id, d.user_id,
   d.address, d.attempts, d.provider_index, d.provider_attempts, d.priority, d.user_version, d.step, d.digest_id,
-  d.created_at, d.released_at, ${mayHaveArrivedText} as may_have_arrived`;
+  d.created_at, d.released_at, d.owner, ${mayHaveArrivedText} as may_have_arrived`;
 
 const claim = {
   name: 'claim_deliveries',

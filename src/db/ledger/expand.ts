@@ -172,7 +172,7 @@ export async function storeFirstPagesAcrossTenants<Planned extends NewDelivery>(
   const [{ rows }] = await Promise.all([storing, commit()]);
   const { stored_at, ids, outcomes } = rows[0]!;
   const paired = pairWithIds(pages, ids);
-  const stored = pages.flatMap((page, i) => claimedDeliveries(page, paired[i]!, stored_at));
+  const stored = pages.flatMap((page, i) => claimedDeliveries(page, paired[i]!, { owner, at: stored_at }));
   return { stored, ended: outcomes.filter(outcome => outcome !== null) };
 }
 
@@ -205,7 +205,7 @@ export async function storeHandedPagesAcrossTenants<Planned extends NewDelivery>
       );
   const { stored_at, ids, inserted, advanced, outcomes } = rows[0]!;
   const paired = pairWithIds(pages, ids, inserted);
-  const stored = pages.flatMap((page, i) => claimedDeliveries(page, paired[i]!, stored_at));
+  const stored = pages.flatMap((page, i) => claimedDeliveries(page, paired[i]!, { owner, at: stored_at }));
   return { stored, ended: outcomes.filter(outcome => outcome !== null), advanced: new Set(advanced) };
 }
 
@@ -356,5 +356,8 @@ export async function storePageAcrossTenants<Planned extends NewDelivery>(
   if (!after) return undefined;
   if (page.unexpanded) await recordUnexpanded(client, organization_id, id, page.unexpanded);
   await addSuppressedAcrossTenants(client, suppressedCounts([{ ...page, deliveries }]));
-  return { stored: claimedDeliveries(page, paired, stored_at), ended: after.outcome ? [after.outcome] : [] };
+  return {
+    stored: claimedDeliveries(page, paired, { owner, at: stored_at }),
+    ended: after.outcome ? [after.outcome] : [],
+  };
 }

@@ -60,8 +60,8 @@ export async function listWaitingUpdatesAcrossTenants(
   return rows;
 }
 
-/** Longer than an attempt takes. */
-const leaseSeconds = 60;
+/** How long a claim lasts: longer than an attempt takes. */
+export const updateClaimSeconds = 60;
 
 export interface ClaimedUpdate {
   occurrence_id: string;
@@ -94,7 +94,7 @@ const claim = {
     ), claimed as (
       update message_updates m set claimed = true, claims = m.claims + 1,
         attempts = m.attempts + case when m.delivery_id = 0 then 0 else 1 end,
-        due_at = now() + ${leaseSeconds} * interval '1 second'
+        due_at = now() + ${updateClaimSeconds} * interval '1 second'
       from picked p
       where m.organization_id = p.organization_id and m.occurrence_id = p.occurrence_id and m.delivery_id = p.delivery_id
       returning m.occurrence_id, m.delivery_id, m.change, m.changed_by, m.changed_at, m.claims, m.attempts

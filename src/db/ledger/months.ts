@@ -27,13 +27,13 @@ export async function queryMonthAcrossTenants<R extends pg.QueryResultRow>(
   values: unknown[],
 ): Promise<pg.QueryResult<R>> {
   const month = commonMonth(ids);
-  if (month && (missing.get(month) ?? 0) <= Date.now()) {
+  if (month && (missing.get(month) ?? 0) <= performance.now()) {
     try {
       return await pool.query<R>({ ...onMonth(statement, month), values });
     } catch (error) {
       if (sqlState(error) !== undefinedTable) throw error;
       if (missing.size >= maxMissing) missing.clear();
-      missing.set(month, Date.now() + retryMs);
+      missing.set(month, performance.now() + retryMs);
     }
   }
   return pool.query<R>({ ...statement, values });

@@ -92,18 +92,18 @@ export function pairWithIds<Planned extends NewDelivery>(
 export function claimedDeliveries<Planned extends NewDelivery>(
   page: Omit<DeliveryPage, 'deliveries'>,
   rows: readonly StoredRow<Planned>[],
-  storedAt: Date,
+  stored: { owner: number; at: Date },
 ): { delivery: Delivery; planned: Planned }[] {
   return rows
     .filter(({ planned }) => planned.status === 'sending')
-    .map(({ id, planned }) => ({ delivery: toDelivery(page, planned, id, storedAt), planned }));
+    .map(({ id, planned }) => ({ delivery: toDelivery(page, planned, id, stored), planned }));
 }
 
 function toDelivery(
   page: Omit<DeliveryPage, 'deliveries'>,
   planned: NewDelivery,
   id: number,
-  created_at: Date,
+  { owner, at: created_at }: { owner: number; at: Date },
 ): Delivery {
   return {
     organization_id: page.organization_id,
@@ -122,6 +122,7 @@ function toDelivery(
     digest_id: null,
     step: planned.step ?? 0,
     created_at,
+    owner,
     released_at: null,
     may_have_arrived: false,
   };

@@ -265,7 +265,7 @@ export async function storeStepPagesAcrossTenants<Planned extends NewDelivery>(
       })),
     ),
   );
-  return pages.flatMap((page, i) => claimedDeliveries(page, paired[i]!, stored_at));
+  return pages.flatMap((page, i) => claimedDeliveries(page, paired[i]!, { owner, at: stored_at }));
 }
 
 /** Updates each occurrence once, although several of its notifications may have steps. */

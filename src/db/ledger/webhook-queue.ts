@@ -116,8 +116,8 @@ interface ClaimedMessages {
   messages: ClaimedMessage[];
 }
 
-/** Longer than an attempt takes. */
-const leaseSeconds = 60;
+/** How long a claim lasts: longer than an attempt takes. */
+export const webhookClaimSeconds = 60;
 
 /**
  * Claims messages that the endpoint may receive now, up to `max`. Returns undefined while another worker claims for it,
@@ -138,7 +138,7 @@ export async function claimWebhookMessages(
     const { is_failing, tokens, ...endpoint } = found[0];
     const maxInFlight = is_failing ? failingConcurrency : concurrency;
     const rows = Math.min(max, Math.floor(tokens));
-    const values = [organizationId, webhookId, maxInFlight, rows, leaseSeconds, tokens];
+    const values = [organizationId, webhookId, maxInFlight, rows, webhookClaimSeconds, tokens];
     const { rows: messages } = await client.query<ClaimedMessage>({ ...claim, values });
     return { ...endpoint, messages };
   });

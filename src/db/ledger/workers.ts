@@ -1,12 +1,13 @@
 /**
- * A worker's lease is a session advisory lock on a dedicated connection: it ends with the process. If the worker's machine
- * vanishes, the server's keep-alives end the session; if the server does, the worker's heartbeat notices. When the lock is
- * gone, any other worker may settle what was left behind.
+ * A worker's lease is a session advisory lock on a dedicated connection: it ends with the process. If the worker is frozen,
+ * or its machine vanishes, the server ends the session, because it hears no heartbeat; if the server vanishes, the worker's
+ * heartbeat notices. When the lock is gone, any other worker may settle what was left behind: see engine/fence.ts.
  */
 
 import { sql } from 'kysely';
 import type pg from 'pg';
 import type { OccurrenceOutcome } from '../../core/decision/outcome.ts';
+import { currentMoment, type Moment } from '../../lib/elapsed.ts';
 import { type Db, toOptions, vanishedClients } from '../connection/pool.ts';
 import { PrimaryClient, requireWritable } from '../connection/primary.ts';
 import { inLedgerTransaction } from '../connection/transaction.ts';
@@ -21,8 +22,15 @@ const lockClass = 0x62656c66;
 
 export interface WorkerLease {
   id: number;
+  /** When the last confirmation began: at that time, the lock was held. */
+  readonly confirmedAt: Moment;
+  /** Confirms the lease now. Rejects if it is lost. */
+  confirm(): Promise<void>;
   end(): Promise<void>;
 }
+
+/** How long the server waits for the next heartbeat: longer than one heartbeat and the wait for its answer. */
+const silenceMs = 12_000;
 
 /** Takes a lease with a new worker id. `onLost` is called when its connection breaks. */
 export async function acquireLease(
@@ -33,7 +41,7 @@ export async function acquireLease(
   const client = new PrimaryClient({
     connectionString: url,
     application_name: 'belfry worker',
-    options: toOptions(vanishedClients),
+    options: toOptions({ ...vanishedClients, idle_session_timeout: String(silenceMs) }),
     connectionTimeoutMillis: heartbeatMs,
     query_timeout: heartbeatMs,
     keepAlive: true,
@@ -50,12 +58,32 @@ export async function acquireLease(
   client.on('error', lost);
   client.on('end', () => lost(new Error('the connection ended')));
   await client.connect();
+  let confirmedAt = currentMoment();
   const { rows } = await client.query<{ id: number }>(
     `select id::bigint as id from nextval('worker_ids') as id, pg_advisory_lock(${lockClass}, id::integer)`,
   );
-  heartbeat = setInterval(() => requireWritable(client).catch(lost), heartbeatMs).unref();
+  let confirming: Promise<void> | undefined;
+  const confirmNow = async () => {
+    const beganAt = currentMoment();
+    await requireWritable(client).catch(error => {
+      lost(error);
+      throw error;
+    });
+    confirmedAt = beganAt;
+  };
+  const confirm = () => {
+    confirming ??= confirmNow().finally(() => {
+      confirming = undefined;
+    });
+    return confirming;
+  };
+  heartbeat = setInterval(() => confirm().catch(() => {}), heartbeatMs).unref();
   return {
     id: rows[0]!.id,
+    get confirmedAt() {
+      return confirmedAt;
+    },
+    confirm,
     end: async () => {
       ended = true;
       clearInterval(heartbeat);
@@ -64,17 +92,21 @@ export async function acquireLease(
   };
 }
 
-/** Moves the work of lost leases to the worker's new one, so that recovery does not take it over. */
-export async function inheritAcrossTenants(pool: pg.Pool, former: number[], owner: number): Promise<void> {
-  await pool.query(
+/**
+ * Moves the work of lost leases to the worker's new one, so that recovery does not take it over. Returns the deliveries that
+ * recovery has not taken over by now.
+ */
+export async function inheritAcrossTenants(pool: pg.Pool, former: number[], owner: number): Promise<Set<number>> {
+  const { rows } = await pool.query<{ id: number }>(
     `with occurrences_kept as (
       update occurrences set owner = $2 where status = 'expanding' and owner = any($1::bigint[])
     ), steps_kept as (
       update steps set owner = $2 where status = 'waiting' and owner = any($1::bigint[])
     )
-    update deliveries set owner = $2 where status = 'sending' and owner = any($1::bigint[])`,
+    update deliveries set owner = $2 where status = 'sending' and owner = any($1::bigint[]) returning id`,
     [former, owner],
   );
+  return new Set(rows.map(({ id }) => id));
 }
 
 export async function noteRoundAcrossTenants(db: Db, workerId: number): Promise<void> {

@@ -6,6 +6,7 @@ import type { ServerResponse } from 'node:http';
 import { Type } from 'typebox';
 import { invalid } from '../../core/errors.ts';
 import type { Viewer } from '../../core/live-text.ts';
+import { currentTime } from '../../lib/clock.ts';
 import {
   type ChangedMessage,
   type InboxStream,
@@ -125,7 +126,7 @@ export const streamInbox = plain(['org', 'username'], {
     raw.socket?.setNoDelay(true);
     raw.socket?.setKeepAlive(true, 60_000);
     raw.write(`retry: ${reconnectMs}\n\n`);
-    const endsAt = Date.now() + streamLimits.lifetimeMs;
+    const endsAt = currentTime() + streamLimits.lifetimeMs;
     const options = { organizationId: organization.id, userId: user.id, after, endsAt };
     const writer = new EventWriter(raw, viewerOf(caller));
     const stream: InboxStream = streams.open(options, writer);

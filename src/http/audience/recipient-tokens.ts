@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { durationPattern, parseDuration } from '../../core/durations.ts';
 import { invalid } from '../../core/errors.ts';
+import { currentTime } from '../../lib/clock.ts';
 import * as links from '../../services/audience/recipient-links.ts';
 import { plain } from '../server/route.ts';
 import { timestamp, url } from '../server/schemas.ts';
@@ -34,7 +35,7 @@ export const createRecipientToken = plain(['org', 'username'], {
   handle: ({ deps, organization, user, body, caller, session }) => {
     const lifetimeMs = parseDuration(body.expires_in ?? defaultLifetime)!;
     if (lifetimeMs > maxLifetimeMs) throw invalid({ expires_in: ['must be 30d at most'] });
-    const now = Date.now();
+    const now = currentTime();
     const lastsMs = Math.min(lifetimeMs, (caller.expiresAt ?? Number.POSITIVE_INFINITY) - now);
     const issuer = session ? { session: session.tokenHash } : { key: caller.id };
     return links.createRecipientToken(deps, organization.id, user, lastsMs, now, issuer);

@@ -3,6 +3,7 @@ import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries
 import { messageIdOf, WebhookEntry, webhookTypes, withSummary } from '../../core/webhooks.ts';
 import * as queries from '../../db/configuration/webhooks.ts';
 import * as messageQueries from '../../db/history/webhook-messages.ts';
+import { currentTime } from '../../lib/clock.ts';
 import * as webhooks from '../../services/configuration/webhooks.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
 import { apiPathOf, badCursor, list, ordered, plain, slugsOf } from '../server/route.ts';
@@ -64,7 +65,8 @@ function show({ id, previous_until, disabled_at, created_at, updated_at, ...row 
     instance_wide,
     disabled_at: shown(disabled_at),
     disabled_reason,
-    previous_secret_expires_at: previous_until && previous_until.getTime() > Date.now() ? shown(previous_until) : null,
+    previous_secret_expires_at:
+      previous_until && previous_until.getTime() > currentTime() ? shown(previous_until) : null,
     health: {
       last_success_at: shown(row.last_success_at),
       last_failure_at: shown(row.last_failure_at),
@@ -195,7 +197,7 @@ export const rotateWebhookSecret = plain(['org', 'webhook'], {
   answer: Type.Object({ secret: Type.String(), previous_secret_expires_at: Type.String({ format: 'date-time' }) }),
   handle: async ({ deps, organization, webhook, body }) => {
     const { overlap = '24h' } = body;
-    const now = Date.now();
+    const now = currentTime();
     const made = await webhooks.rotateWebhookSecret(deps, organization.id, webhook.slug, overlap, now);
     return { secret: made.secret, previous_secret_expires_at: made.previous_expires_at.toISOString() };
   },

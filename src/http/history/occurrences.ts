@@ -4,6 +4,7 @@ import { invalid } from '../../core/errors.ts';
 import { fold } from '../../core/text.ts';
 import * as deliveryQueries from '../../db/history/delivery-list.ts';
 import * as queries from '../../db/history/occurrences.ts';
+import { currentTime } from '../../lib/clock.ts';
 import * as acknowledgements from '../../services/history/acknowledgements.ts';
 import { addStates, type OccurrenceSummaryRow } from '../../services/history/occurrence-states.ts';
 import { listOccurrenceSteps } from '../../services/history/occurrence-steps.ts';
@@ -142,7 +143,7 @@ export const listSteps = plain(['org', 'identifier'], {
   status: 200,
   answer: Type.Array(OccurrenceStep),
   handle: ({ deps, organization, occurrence }) =>
-    listOccurrenceSteps(deps, organization.id, occurrence.identifier, Date.now()),
+    listOccurrenceSteps(deps, organization.id, occurrence.identifier, currentTime()),
 });
 
 export const acknowledgeOccurrence = plain(['org', 'identifier'], {

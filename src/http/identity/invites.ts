@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import { type Role, roles } from '../../core/identity/roles.ts';
 import { limits } from '../../core/text.ts';
 import * as queries from '../../db/identity/invites.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../../services/deps.ts';
 import * as invites from '../../services/identity/invites.ts';
 import {
@@ -46,7 +47,7 @@ function showInvite({ role, created_at, expires_at, ...invite }: invites.ListedI
 /** Returns the session of the request, if there is one; then the request needs its CSRF token. */
 async function currentSession(deps: Deps, request: FastifyRequest): Promise<OpenSession | undefined> {
   const cookie = readCookie(request);
-  const session = cookie ? await findSession(deps, cookie, Date.now()) : undefined;
+  const session = cookie ? await findSession(deps, cookie, currentTime()) : undefined;
   if (session) requireCsrfToken(deps, request, session);
   return session;
 }

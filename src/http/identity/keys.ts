@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import * as queries from '../../db/identity/keys.ts';
+import { currentTime } from '../../lib/clock.ts';
 import * as keys from '../../services/identity/keys.ts';
 import { etagOf, ifMatch } from '../server/etag.ts';
 import { type Call, plain } from '../server/route.ts';
@@ -119,7 +120,7 @@ export const rotateKey = plain(['org', 'key'], {
   answer: RotatedKey,
   handle: async ({ deps, organization, key, body, caller }) => {
     const { overlap = '24h' } = body;
-    const now = Date.now();
+    const now = currentTime();
     const rotated = await keys.rotateKey(deps, organization.id, key.id, overlap, caller, now);
     return { ...rotated, previous: { id: rotated.previous.id, expires_at: rotated.previous.expires_at.toISOString() } };
   },
@@ -137,7 +138,7 @@ export const deleteKey = plain(['org', 'key'], {
   handle: async call => {
     const { deps, organization, key, query } = call;
     const { dry_run = false } = query;
-    const options = { dryRun: dry_run, now: Date.now(), check: requireUnchanged(call) };
+    const options = { dryRun: dry_run, now: currentTime(), check: requireUnchanged(call) };
     return {
       deleted: await keys.deleteKey(deps, organization.id, key.id, options),
       ...(dry_run && { dry_run }),

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { type Static, Type } from 'typebox';
+import { currentTime } from '../../lib/clock.ts';
 import * as audit from '../../services/operations/audit.ts';
 import { list, plain } from '../server/route.ts';
 
@@ -72,7 +73,7 @@ export const exportAudit = plain(['org'], {
     const isHead = request.method === 'HEAD';
     if (!isHead)
       await audit.recordRead(deps, organization.id, { action: 'export', noun: 'audit', path: '', after: query });
-    const name = `${organization.slug}-audit-${new Date().toISOString().slice(0, 10)}.jsonl`;
+    const name = `${organization.slug}-audit-${new Date(currentTime()).toISOString().slice(0, 10)}.jsonl`;
     reply
       .type('application/x-ndjson; charset=utf-8')
       .header('content-disposition', `attachment; filename="${name}"`)

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../core/errors.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../../services/deps.ts';
 import { createDemoToken, triggerDemo } from '../../services/operations/demo.ts';
 import { acceptedEncodings } from './console.ts';
@@ -87,7 +88,7 @@ export function registerInboxDemo(app: FastifyInstance, deps: Deps): void {
     'frame-ancestors': "'none'",
   };
   const requireDemo = async () => {
-    const demo = await createDemoToken(deps, Date.now());
+    const demo = await createDemoToken(deps, currentTime());
     if (!demo)
       throw new AppError(
         'path.not_found',

@@ -9,6 +9,7 @@ import { Grant, type Permission } from '../../core/identity/permissions.ts';
 import { requestCost } from '../../core/limits.ts';
 import { recipientTokenPrefix } from '../../core/recipient-links.ts';
 import { fold } from '../../core/text.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { TokenBucket } from '../../lib/token-bucket.ts';
 import { authenticateRecipient } from '../../services/audience/recipient-links.ts';
 import { requireHere } from '../../services/configuration/moves.ts';
@@ -68,7 +69,7 @@ export function createAdmissions(deps: Deps, baseUrl: string | undefined): Admis
 
   const authenticate = (route: Route, request: FastifyRequest): Authenticated | Promise<Authenticated> => {
     const { permission } = route;
-    const now = Date.now();
+    const now = currentTime();
     const params = request.params as Params;
     const token = route.takesTokenInQuery ? tokenInQuery(request) : undefined;
     if (permission === 'account' || (token === undefined && usesCookie(request))) {
@@ -98,7 +99,7 @@ export function createAdmissions(deps: Deps, baseUrl: string | undefined): Admis
       const authenticated = authenticate(route, request);
       const { caller, session, accountId, key } =
         authenticated instanceof Promise ? await authenticated : authenticated;
-      const bucket = key && limit(key, caller.kind, request, reply, Date.now());
+      const bucket = key && limit(key, caller.kind, request, reply, performance.now());
       requirePermission(caller, permission, params);
       const { scope } = caller.grant;
       const resources =

@@ -12,8 +12,8 @@ export function registerBacklog(registry: Registry, deps: Deps): void {
   let reading: Promise<Backlog | undefined> | undefined;
   let readAt = 0;
   const read = () => {
-    if (!reading || Date.now() - readAt > freshMs) {
-      readAt = Date.now();
+    if (!reading || performance.now() - readAt > freshMs) {
+      readAt = performance.now();
       // While the database is unreachable the gauges are absent; other checks report that.
       reading = readBacklog(deps).catch(() => undefined);
     }

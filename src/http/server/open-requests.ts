@@ -10,6 +10,7 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../core/errors.ts';
 import type { Scope } from '../../lib/announcements.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { slices } from '../../lib/slices.ts';
 import type { TenantCache } from '../../services/configuration/tenant-cache.ts';
 import type { SomeResources } from '../resolve.ts';
@@ -119,5 +120,5 @@ export class OpenRequests {
 }
 
 function endOf({ expiresAt }: Caller): number {
-  return expiresAt === undefined ? Number.POSITIVE_INFINITY : performance.now() + expiresAt - Date.now();
+  return expiresAt === undefined ? Number.POSITIVE_INFINITY : performance.now() + expiresAt - currentTime();
 }

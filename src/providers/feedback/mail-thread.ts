@@ -68,7 +68,7 @@ const server = new SMTPServer({
       return callback(reply(452, '4.5.3 too many recipients'));
     const delivery = readPath(address);
     if (!delivery) return callback(reply(550, '5.1.1 not the return path of a message'));
-    const now = Date.now();
+    const now = performance.now();
     if (perAddress.waitMs(keyOf(delivery), now) > 0)
       return callback(reply(450, '4.2.1 too many mails to this address'));
     const isBusy = perOrganization.waitMs(String(delivery.organizationId), now) > 0;
@@ -88,7 +88,7 @@ server.on('error', () => {});
 async function receive(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
   const named = session.envelope.rcptTo.map(({ address }) => readPath(address)!);
   const deliveries = [...new Map(named.map(one => [keyOf(one), one])).values()];
-  const now = Date.now();
+  const now = performance.now();
   for (const delivery of deliveries) perAddress.record(keyOf(delivery), now);
   for (const id of new Set(deliveries.map(one => one.organizationId))) perOrganization.record(String(id), now);
   const group = deliveries[0]!.organizationId;

@@ -6,6 +6,7 @@
 import { importPKCS8, SignJWT } from 'jose';
 import { Type } from 'typebox';
 import { readDevice } from '../../core/device.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { endpoint as apiEndpoint, join, TimeoutMs } from '../fields.ts';
 import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
@@ -156,7 +157,7 @@ function providerTokens({ team_id, key_id, private_key }: { team_id: string; key
       return await new SignJWT()
         .setProtectedHeader({ alg: 'ES256', kid: key_id })
         .setIssuer(team_id)
-        .setIssuedAt()
+        .setIssuedAt(new Date(currentTime()))
         .sign(key);
     } catch {
       return undefined;
@@ -164,7 +165,8 @@ function providerTokens({ team_id, key_id, private_key }: { team_id: string; key
   };
   return {
     get(): Promise<string | undefined> {
-      if (!current || current.until <= Date.now()) current = { token: sign(), until: Date.now() + tokenLifetimeMs };
+      if (!current || current.until <= performance.now())
+        current = { token: sign(), until: performance.now() + tokenLifetimeMs };
       return current.token;
     },
     async forget(token: string) {

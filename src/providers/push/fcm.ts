@@ -6,6 +6,7 @@ import { importPKCS8, SignJWT } from 'jose';
 import { Type } from 'typebox';
 import { readDevice } from '../../core/device.ts';
 import { isObject } from '../../core/json.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Outbound } from '../../lib/outbound.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
 import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
@@ -22,6 +23,8 @@ import {
   toPushMessage,
 } from './message.ts';
 
+/** The longest that Google accepts. */
+const assertionMs = 3_600_000;
 const defaultEndpoint = 'https://fcm.googleapis.com';
 
 const Settings = settings({
@@ -149,12 +152,13 @@ function accessTokens(outbound: Outbound, account: ServiceAccount, timeoutMs: nu
     let assertion: string;
     try {
       const key = await importPKCS8(account.private_key, 'RS256');
+      const issuedAt = new Date(currentTime());
       assertion = await new SignJWT({ scope })
         .setProtectedHeader({ alg: 'RS256', typ: 'JWT' })
         .setIssuer(account.client_email)
         .setAudience(account.token_uri)
-        .setIssuedAt()
-        .setExpirationTime('1h')
+        .setIssuedAt(issuedAt)
+        .setExpirationTime(new Date(issuedAt.getTime() + assertionMs))
         .sign(key);
     } catch {
       return { ok: false, retry: false, denied: true, reason: 'the private key of the service account cannot be read' };
@@ -187,10 +191,10 @@ function accessTokens(outbound: Outbound, account: ServiceAccount, timeoutMs: nu
 
   return {
     get(): Promise<string | Failure> {
-      if (current && current.until > Date.now()) return current.token;
+      if (current && current.until > performance.now()) return current.token;
       let until = Number.POSITIVE_INFINITY;
       const token = exchange(ms => {
-        until = Date.now() + ms;
+        until = performance.now() + ms;
       });
       const entry = {
         token,

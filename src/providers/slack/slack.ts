@@ -93,7 +93,7 @@ export const slack: Provider<typeof Settings> = {
 
     /** Concurrent lookups of the same user share one request; only successful ones are cached. */
     const lookUp = (email: string): Promise<Outcome> => {
-      const now = Date.now();
+      const now = performance.now();
       const cached = lookups.get(email);
       if (cached && cached.until > now) return cached.outcome;
       if (lookups.size >= maxCached) lookups.clear();

@@ -1,5 +1,6 @@
 /** https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md */
 import { Webhook } from 'standardwebhooks';
+import { currentTime } from '../../lib/clock.ts';
 import type { Outbound } from '../../lib/outbound.ts';
 import { type HttpSend, sendHttp } from '../http-outcome.ts';
 import type { Outcome } from '../sending.ts';
@@ -27,7 +28,7 @@ export function signerOf(secret: string): Signer {
 export function postSigned(outbound: Outbound, post: SignedPost): Promise<Outcome> {
   const { url, messageId, body, signers, traceparent, ...more } = post;
   // The time of this attempt: receivers refuse messages that are older than a few minutes.
-  const now = new Date();
+  const now = new Date(currentTime());
   return sendHttp(outbound, {
     url,
     headers: {

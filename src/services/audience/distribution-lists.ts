@@ -6,6 +6,7 @@ import * as members from '../../db/audience/members.ts';
 import { createMissingUsers } from '../../db/audience/users.ts';
 import type { PageRequest } from '../../db/connection/page.ts';
 import { prepareForGrowth, violatedConstraint } from '../../db/connection/pool.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { slices } from '../../lib/slices.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
@@ -54,7 +55,7 @@ export async function addRecipients(
   return deps.db.transaction().execute(async trx => {
     if (usernames.length > analyzeThreshold) await prepareForGrowth(trx);
     const created = await createMissingUsers(trx, organizationId, [...users.values()]);
-    await deps.usage.admitUsers(trx, organizationId, created, Date.now());
+    await deps.usage.admitUsers(trx, organizationId, created, currentTime());
     await addMissingEmails(trx, organizationId, usernames);
     const added = await members.addMissingMembers(trx, organizationId, list.id, usernames);
     const counts = { added, existing: usernames.length - added, created_users: created };

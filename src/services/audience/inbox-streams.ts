@@ -26,6 +26,7 @@ import {
   type InboxChanges,
   listInboxChangesAcrossTenants,
 } from '../../db/audience/inbox-changes.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { maxAcceptedConnections, readOpenFilesLimit } from '../../lib/open-files.ts';
 
 export type { ChangedMessage } from '../../db/audience/inbox-changes.ts';
@@ -210,7 +211,7 @@ export class InboxStreams {
   }
 
   #tick(): void {
-    const now = Date.now();
+    const now = performance.now();
     for (const stream of this.#blocked) {
       // A burst also blocks fast readers for a moment: only streams that stay blocked count.
       const isSlow = now - stream.blockedAt! >= streamLimits.slowAfterMs;
@@ -289,7 +290,7 @@ export class InboxStreams {
     const counts = { unread, unseen };
     const readAfter = read.get(name);
     const isComplete = messages.length < messagesPerRead;
-    const now = Date.now();
+    const now = currentTime();
     for (const stream of this.#unblocked(name)) {
       const { after, sink } = stream;
       if (now >= stream.endsAt) {
@@ -332,7 +333,7 @@ export class InboxStreams {
 
   #afterWrite(stream: InboxStream, canContinue: boolean): void {
     if (canContinue) return;
-    stream.blockedAt ??= Date.now();
+    stream.blockedAt ??= performance.now();
     this.#blocked.add(stream);
   }
 }

@@ -24,6 +24,7 @@ import {
 import { addOptOuts } from '../../db/audience/preferences.ts';
 import { listAllCategories } from '../../db/configuration/categories.ts';
 import { prepareForGrowth } from '../../db/connection/pool.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
 
@@ -92,7 +93,7 @@ export async function importList(
         const part = await importMembers(trx, organizationId, list.id, people.slice(i, i + rowsPerStatement));
         for (const field of Object.keys(part) as (keyof ImportCounts)[]) total[field] += part[field];
       }
-      await deps.usage.admitUsers(trx, organizationId, total.created_users, Date.now());
+      await deps.usage.admitUsers(trx, organizationId, total.created_users, currentTime());
       // In the same transaction as the memberships, so that a user who opted out is never notified in between.
       const optOuts = people.flatMap(({ username, opt_out = [] }) =>
         opt_out.map(name => ({ username, scope: optOutScope(name) })),

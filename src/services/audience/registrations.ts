@@ -11,6 +11,7 @@ import * as registrations from '../../db/audience/registrations.ts';
 import { createUser, findUserByName, findUserForUpdate, type User } from '../../db/audience/users.ts';
 import type { ResolvedPath } from '../../db/configuration/organizations.ts';
 import type { Db } from '../../db/connection/pool.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
 
@@ -121,7 +122,7 @@ async function createRegisteredUser(
   const id = await createUser(trx, organizationId, fields);
   // A concurrent request has just created this user.
   if (id === undefined) return (await findUserByName(trx, organizationId, username))!;
-  await deps.usage.admitUsers(trx, organizationId, 1, Date.now());
+  await deps.usage.admitUsers(trx, organizationId, 1, currentTime());
   await addresses.addAddress(trx, organizationId, id, { name: 'email', value: email });
   const after = { username, email, first_name, last_name };
   await record(deps, trx, organizationId, { action: 'create', noun: 'user', path: username, after });

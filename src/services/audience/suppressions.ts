@@ -12,6 +12,7 @@ import { readTarget, type Suppression, type SuppressionReason, suppressionLimits
 import type { WholeAddress } from '../../db/audience/addresses.ts';
 import * as suppressions from '../../db/audience/suppressions.ts';
 import { type Db, prepareForGrowth } from '../../db/connection/pool.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { markSuppressed } from '../../pipeline/suppressions.ts';
 import type { Deps } from '../deps.ts';
 import { record, recordAll } from '../operations/audit.ts';
@@ -102,7 +103,7 @@ export async function createSuppression(
 ): Promise<suppressions.SuppressionRow> {
   const read = readTarget(channel_type, target.trim());
   if ('mistake' in read) throw invalid({ target: [read.mistake] });
-  if (expires_at && expires_at.getTime() <= Date.now()) throw invalid({ expires_at: ['must be in the future'] });
+  if (expires_at && expires_at.getTime() <= currentTime()) throw invalid({ expires_at: ['must be in the future'] });
   return deps.db.transaction().execute(async trx => {
     const fields = { reason, source: 'manual', detail, expires_at, feedback_id: null, projects: null };
     const [changed] = await suppressions.addSuppressions(trx, organizationId, [
@@ -156,7 +157,7 @@ const rowsPerStatement = 5_000;
 
 /** Imports all rows or none. An entry that exists already is kept; only its expiry can become later. */
 export async function importSuppressions(deps: Deps, organizationId: number, text: string) {
-  const rows = await parseFile(text, Date.now());
+  const rows = await parseFile(text, currentTime());
   const entries = rows
     .map(row => ({ ...row, source: 'import', feedback_id: null, projects: null }))
     .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));

@@ -4,6 +4,7 @@ import { type JsonObject, mergePatch } from '../../core/json.ts';
 import { fold, normalizeLocale, notALocale, readAddress } from '../../core/text.ts';
 import * as addresses from '../../db/audience/addresses.ts';
 import * as users from '../../db/audience/users.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 import { differences, record } from '../operations/audit.ts';
 
@@ -44,7 +45,7 @@ export async function createUser(deps: Deps, organizationId: number, input: User
         fields: { email: ['already belongs to a user of this organization'] },
       });
     }
-    await deps.usage.admitUsers(trx, organizationId, 1, Date.now());
+    await deps.usage.admitUsers(trx, organizationId, 1, currentTime());
     await addresses.addAddress(trx, organizationId, id, { name: 'email', value: user.email });
     await record(deps, trx, organizationId, {
       action: 'create',

@@ -14,6 +14,7 @@ import type { ResolvedPath, Slugs } from '../../db/configuration/organizations.t
 import type { PageRequest } from '../../db/connection/page.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import { readReputations, resumeBulk } from '../../db/history/reputation.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { openSecrets } from '../../pipeline/channel-secrets.ts';
 import { type Providers, withoutSecrets } from '../../providers/provider.ts';
 import type { Deps } from '../deps.ts';
@@ -272,7 +273,7 @@ function showProvider(providers: Providers, { use, ...fields }: JsonObject, secr
 
 /** Reads the hourly counts of channels. */
 async function measure(db: Db, organizationId: number, channels: readonly rows.ChannelDetails[]) {
-  const since = new Date(Date.now() - healthHours * 3_600_000);
+  const since = new Date(currentTime() - healthHours * 3_600_000);
   const ids = channels.map(({ id }) => id);
   const outcomes = await rows.countChannelOutcomes(db, organizationId, ids, since);
   const reputations = await readReputations(db, organizationId, ids);

@@ -26,6 +26,7 @@ import {
   type Organization,
 } from '../../db/configuration/organizations.ts';
 import type { Db } from '../../db/connection/pool.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { runInSlices } from '../../lib/slices.ts';
 import { openSecrets, sealSecrets } from '../../pipeline/channel-secrets.ts';
 import {
@@ -124,7 +125,7 @@ async function applyDesired(deps: Deps, trx: Db, desired: DesiredState, options:
   await recordSteps(deps, trx, steps);
   const newUsers = steps.filter(({ noun, action }) => noun === 'user' && action === 'create');
   for (const [organizationId, own] of Map.groupBy(newUsers, step => step.organization.id!)) {
-    await deps.usage.admitUsers(trx, organizationId, own.length, Date.now());
+    await deps.usage.admitUsers(trx, organizationId, own.length, currentTime());
   }
   return steps;
 }

@@ -8,6 +8,7 @@ import { type Answer, domainOfMailbox, keyOf, readDomain } from '../../core/mail
 import { findChannelDetails, listChannelSettings } from '../../db/configuration/channels.ts';
 import { listOrganizationsAcrossTenants } from '../../db/configuration/organizations.ts';
 import { listAllProjects } from '../../db/configuration/projects.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { type DnsLimits, DnsSession } from '../../lib/dns.ts';
 import { createGuard } from '../../lib/outbound-guard.ts';
 import { openSecrets, type SealedChannel } from '../../pipeline/channel-secrets.ts';
@@ -41,7 +42,7 @@ export async function checkChannelDomains(
   const senders = sendersOf(deps, organizationId, channel, (use, i) => (i === 0 ? use : `${use} (provider ${i + 1})`));
   if (senders.length === 0) return [];
   const { domainCheckLimits } = deps;
-  return domainCheckLimits.run(organizationId, Date.now(), () => {
+  return domainCheckLimits.run(organizationId, currentTime(), () => {
     const domains = [...new Set(senders.map(({ domain }) => domain))];
     return checkDomains(domains, senders, { ...domainCheckLimits, listener });
   });

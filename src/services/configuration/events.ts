@@ -17,6 +17,7 @@ import type { ResolvedPath, Slugs } from '../../db/configuration/organizations.t
 import type { Db } from '../../db/connection/pool.ts';
 import { encodeOccurrence, type NewOccurrence, type StoredOccurrence } from '../../db/ledger/accept.ts';
 import { encodeKeyedOccurrence, findKeyedOccurrence } from '../../db/ledger/dedup.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { nextTurn } from '../../lib/slices.ts';
 import { traceIdOf } from '../../lib/traces.ts';
 import type { Deps } from '../deps.ts';
@@ -112,7 +113,7 @@ async function accept(
   if (!event.active) {
     throw new AppError('event.inactive', `event ${event.slug} is not active: activate it before triggering it`);
   }
-  const now = Date.now();
+  const now = currentTime();
   usage.admitTrigger(organization, options.recipients?.length ?? 0, now, trigger.bytes);
   const channels = options.channels ? await tenantCache.listUsableChannels(organization.id, project.id) : [];
   const timing = planTrigger(options, channels, now, event.priority);

@@ -3,6 +3,7 @@ import { AppError } from '../../core/errors.ts';
 import { limitNames, type OrganizationLimits } from '../../core/limits.ts';
 import * as limits from '../../db/configuration/organization-limits.ts';
 import type { Db } from '../../db/connection/pool.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 import { differences, record } from '../operations/audit.ts';
 
@@ -21,7 +22,7 @@ export async function getLimits({ db, usage }: Deps, organizationId: number): Pr
   const [own, users, stored_messages] = await Promise.all([
     requireLimits(db, organizationId),
     limits.countUsers(db, organizationId),
-    usage.countStored(db, organizationId, Date.now()),
+    usage.countStored(db, organizationId, currentTime()),
   ]);
   return { ...own, used: { users, stored_messages } };
 }

@@ -30,6 +30,7 @@ import {
   type RecipientRecord,
 } from '../../db/audience/recipients.ts';
 import type { ResolvedPath } from '../../db/configuration/organizations.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { filterInSlices } from '../../lib/slices.ts';
 import { circumstancesOf } from '../../pipeline/decide.ts';
 import type { EventPlan } from '../../pipeline/event-plan.ts';
@@ -147,7 +148,7 @@ export async function previewDraft(
 function lacksAcknowledgeUrl({ plans }: Deps, draft: Draft, person: RecipientRecord): boolean {
   if (draft.context?.acknowledge_url !== undefined) return false;
   const isUsed = textsOf(draft).some(text => text.includes('acknowledge_url'));
-  return isUsed && plans.acknowledgeUrlFor(person, sampleOccurrence({}, Date.now()).id, 'address') === '';
+  return isUsed && plans.acknowledgeUrlFor(person, sampleOccurrence({}, currentTime()).id, 'address') === '';
 }
 
 function textsOf({ message, overrides = {}, layout = '' }: Draft): string[] {
@@ -231,14 +232,14 @@ async function renderPreview(
   // Only this channel's overrides, so that mistakes in those of other channels do not matter.
   const overrides = Object.entries(draft.overrides ?? {}).filter(([name]) => name === slug || name === type);
   const address = planned
-    ? (decide(planned, person, {}, circumstancesOf(plan, { priority: null }, {}, Date.now()))[0]?.address ?? null)
+    ? (decide(planned, person, {}, circumstancesOf(plan, { priority: null }, {}, currentTime()))[0]?.address ?? null)
     : null;
-  const occurrence = sampleOccurrence(draft.context ?? {}, Date.now());
+  const occurrence = sampleOccurrence(draft.context ?? {}, currentTime());
   try {
     const { digest } = draft;
     const renderContext = renderContextFor(plan, channel, draft.extra_context ?? {}, digest?.items.length);
     const digestItems = digest && {
-      items: digest.items.map(context => sampleOccurrence(context, Date.now())),
+      items: digest.items.map(context => sampleOccurrence(context, currentTime())),
       count: digest.items.length + (digest.more ?? 0),
     };
     const links = plans.linksFor(person, plan.topic.category, type);

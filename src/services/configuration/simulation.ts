@@ -6,6 +6,7 @@ import type { Content } from '../../core/render/render.ts';
 import { planTrigger, type TriggerOptions } from '../../core/trigger.ts';
 import type { ResolvedPath } from '../../db/configuration/organizations.ts';
 import type { Cursor } from '../../db/ledger/cursor.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { decidePage, type RecipientDecision } from '../../pipeline/decide.ts';
 import { planDigests, simulateDigests } from '../../pipeline/digest.ts';
 import type { EventPlan, PlannedNotification } from '../../pipeline/event-plan.ts';
@@ -61,7 +62,7 @@ export async function simulate(
 ): Promise<Simulation> {
   const { plans, tenantCache, contextSchemas } = deps;
   const { organization, project, event } = path;
-  const now = Date.now();
+  const now = currentTime();
   if (people === 'none' && options.limit_to) throw limitedToNamed();
   planTrigger(options, await tenantCache.listUsableChannels(organization.id, project.id), now);
   if (!options.resolve) await contextSchemas.check(path, context);

@@ -4,6 +4,7 @@ import { listRuns, type Step, stepLimits } from '../../core/decision/steps.ts';
 import { compilePredicate, expressionLimits, findFilterMistake } from '../../core/expressions/expressions.ts';
 import { fold } from '../../core/text.ts';
 import { findMemberAsRecipient, type RecipientRecord } from '../../db/audience/recipients.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { circumstancesOf } from '../../pipeline/decide.ts';
 import type { EventPlan } from '../../pipeline/event-plan.ts';
 import type { PlannedChannel } from '../../pipeline/plans.ts';
@@ -41,7 +42,7 @@ export async function previewSteps(
     deps,
     selected.flatMap(({ recipient }) => recipient ?? []),
   );
-  let at = Date.now();
+  let at = currentTime();
   return listRuns(steps)
     .slice(0, stepLimits.runs)
     .map(({ number, step, afterMs }) => {

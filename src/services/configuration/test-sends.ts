@@ -14,6 +14,7 @@ import { describeSuppression, stopsChannel } from '../../core/suppressions.ts';
 import { fold, readAddress } from '../../core/text.ts';
 import type { ResolvedPath } from '../../db/configuration/organizations.ts';
 import { isMember } from '../../db/identity/memberships.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { renderDelivery } from '../../pipeline/messages.ts';
 import type { PlannedChannel, PlannedProvider } from '../../pipeline/plans.ts';
 import { markSuppressed } from '../../pipeline/suppressions.ts';
@@ -66,7 +67,11 @@ export async function testChannel(
   const check = await deps.rendering.createChecker(organization.id, [subject, body]);
   const message = compileMessage({ subject, body }, check);
   const result = await sendTest(deps, channel, index, { to }, async address => {
-    const scope = { channel: { slug: channel.slug, type: channel.type }, address, now: new Date().toISOString() };
+    const scope = {
+      channel: { slug: channel.slug, type: channel.type },
+      address,
+      now: new Date(currentTime()).toISOString(),
+    };
     const sources = () => ({ content: { subject, body }, layout: undefined });
     const options = { medium: channel.type, channel: channel.slug, scope };
     const content = await deps.rendering.render(organization.id, message, sources, options);
@@ -112,7 +117,7 @@ export async function testNotification(
     : (address: string) => requireTeamAddress(deps, organization.id, channel, address);
   const result = await sendTest(deps, channel, 0, { to, restrict }, async address => {
     const delivery = { address, notification_id: id, version: notification.version };
-    const occurrence = sampleOccurrence(context, Date.now());
+    const occurrence = sampleOccurrence(context, currentTime());
     const { content } = await renderDelivery(plans, { delivery, occurrence, person, channel, plan });
     const path = `${project.slug}/${application.slug}/${event.slug}`;
     return { content, tags: { organization: organization.slug, event: path, notification: name } };
@@ -172,7 +177,7 @@ async function sendTest(
     if (!(error instanceof AppError) || error.code === 'request.invalid' || error.code === 'test.address') throw error;
     return toResult({ provider: planned?.provider.name ?? null, reason: error.code, detail: error.message });
   }
-  const outgoing = { id: `test.${uuidv7(Date.now())}`, address, createdAt: new Date(), ...rendered };
+  const outgoing = { id: `test.${uuidv7(currentTime())}`, address, createdAt: new Date(currentTime()), ...rendered };
   const outcome = await send(deps, planned, outgoing);
   const provider = planned.provider.name;
   if (outcome.ok) {

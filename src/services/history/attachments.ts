@@ -15,6 +15,7 @@ import { lowestUuidAt, uuidv7 } from '../../core/ids.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import * as rows from '../../db/history/attachments.ts';
 import { listRetentionsAcrossTenants } from '../../db/operations/retention.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 
 interface Upload {
@@ -51,8 +52,8 @@ export async function uploadAttachment(
       { retryAfterSeconds: 60 },
     );
   }
-  const facts = { id: uuidv7(Date.now()), name, content_type, bytes: content.length };
-  const expires_at = new Date(Date.now() + uploadMs);
+  const facts = { id: uuidv7(currentTime()), name, content_type, bytes: content.length };
+  const expires_at = new Date(currentTime() + uploadMs);
   await rows.storeAttachment(db, organizationId, { ...facts, content, expires_at });
   return { ...facts, expires_at };
 }
@@ -67,7 +68,7 @@ export async function linkUploads(
   const ids = references.flatMap(({ id }) => id?.toLowerCase() ?? []);
   if (ids.length === 0) return;
   await db.transaction().execute(async trx => {
-    const found = await rows.lockAttachments(trx, organizationId, ids, new Date());
+    const found = await rows.lockAttachments(trx, organizationId, ids, new Date(currentTime()));
     const known = new Set(found.map(({ id }) => id));
     const missing = references.flatMap((reference, i) =>
       reference.id === undefined || known.has(reference.id.toLowerCase()) ? [] : [i],
@@ -92,7 +93,7 @@ function describeTooLarge(bytes: number): string {
 
 /** Gives back the uploads of a trigger that joined an earlier occurrence, or was not stored. */
 export async function unlinkUploads({ db }: Deps, organizationId: number, occurrenceId: string): Promise<void> {
-  await rows.unlinkAttachments(db, organizationId, occurrenceId, new Date(Date.now() + uploadMs));
+  await rows.unlinkAttachments(db, organizationId, occurrenceId, new Date(currentTime() + uploadMs));
 }
 
 /** Returns a file of an occurrence with its content. */

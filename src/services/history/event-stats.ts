@@ -1,6 +1,7 @@
 /** Statistics of an application's events: triggers by hour, failures, and the last trigger. */
 import { listEvents } from '../../db/configuration/events.ts';
 import * as stats from '../../db/history/event-stats.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 
 const hourMs = 3_600_000;
@@ -11,7 +12,7 @@ export const maxEventsShown = 1_000;
 export async function describeEvents({ db }: Deps, organizationId: number, applicationId: number) {
   const events = await listEvents(db, organizationId, applicationId, { after: 0, limit: maxEventsShown });
   const ids = events.map(({ id }) => id);
-  const from = new Date((Math.floor(Date.now() / hourMs) - shownHours + 1) * hourMs);
+  const from = new Date((Math.floor(currentTime() / hourMs) - shownHours + 1) * hourMs);
   const [hours, failures] = await Promise.all([
     stats.listTriggerHours(db, organizationId, ids, from),
     stats.countFailuresByEvent(db, organizationId, ids, from),

@@ -6,6 +6,7 @@ import { parseMail } from '../../core/feedback/mime.ts';
 import { readReturnPath } from '../../core/feedback/return-path.ts';
 import { largeBytes } from '../../core/limits.ts';
 import * as rows from '../../db/history/feedback-mailboxes.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { FairTurns } from '../../lib/fair-turns.ts';
 import { explainImapError, type ImapPosition, readNewMessages } from '../../lib/imap.ts';
 import { redact } from '../../lib/redact.ts';
@@ -192,7 +193,7 @@ async function receive(
   const named = path ? events.map(event => ({ ...event, deliveryId: `${path.occurrence}.${path.id}` })) : events;
   const actor = { kind: 'visitor' as const, id: null, name: 'mail', origin: name, requestId: null };
   const served = path ? null : await findServed(deps, channel);
-  await storeFeedback({ ...deps, actor }, organizationId, served, 'smtp', named, Date.now());
+  await storeFeedback({ ...deps, actor }, organizationId, served, 'smtp', named, currentTime());
   return true;
 }
 

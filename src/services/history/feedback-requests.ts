@@ -7,6 +7,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { lookUp } from '../../core/lookup.ts';
 import * as channels from '../../db/configuration/channel-feedback.ts';
 import { rememberSignature } from '../../db/history/received-signatures.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Outbound } from '../../lib/outbound.ts';
 import { openSecrets } from '../../pipeline/channel-secrets.ts';
 import type { FeedbackSource, Providers } from '../../providers/provider.ts';
@@ -66,7 +67,7 @@ export async function receiveFeedback(
 ): Promise<void> {
   const { organization_id, id, source } = address;
   const { service, secret } = source;
-  const now = Date.now();
+  const now = currentTime();
   const reader = lookUp(deps.feedbackReaders, service === mailSource ? 'smtp' : service)!;
   const name = service === mailSource ? 'smtp' : service;
   if (reader.verify && (secret !== undefined || reader.isSigned !== false)) {
@@ -116,7 +117,7 @@ export async function storeMailReport(
   // The sending server tries again, until its mails reach the cell that the organization has moved to.
   await requireHere(deps, { id: organizationId });
   const named = events.map(event => ({ ...event, deliveryId: `${occurrence}.${id}` }));
-  await storeFeedback(deps, organizationId, null, 'smtp', named, Date.now());
+  await storeFeedback(deps, organizationId, null, 'smtp', named, currentTime());
 }
 
 async function confirm(outbound: Outbound, url: string): Promise<void> {

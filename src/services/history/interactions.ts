@@ -16,6 +16,7 @@ import { type DeliveryRenderInput, findDelivery } from '../../db/history/deliver
 import { findNewestOpen } from '../../db/history/escalations.ts';
 import { findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
 import { rememberSignature } from '../../db/history/received-signatures.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { interactionPath } from '../../pipeline/buttons.ts';
 import { openSecrets } from '../../pipeline/channel-secrets.ts';
 import type { StoredMessage } from '../../pipeline/plans.ts';
@@ -98,7 +99,7 @@ export async function receiveInteraction(
   { sources, ...channel }: InteractionAddress,
   request: FeedbackRequest,
 ): Promise<InteractionResponse> {
-  const now = Date.now();
+  const now = currentTime();
   const checked = sources.map(source => ({ source, verified: source.verify(request, now) }));
   const genuine = checked.find(({ verified }) => verified.ok);
   if (!genuine) {

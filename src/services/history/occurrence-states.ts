@@ -4,6 +4,7 @@ import { summarizeOccurrence } from '../../core/decision/summary.ts';
 import { type OccurrenceState, occurrenceStateOf } from '../../core/states.ts';
 import { findOccurrenceWaits } from '../../db/history/occurrence-waits.ts';
 import type { Occurrence } from '../../db/history/occurrences.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 
 export type OccurrenceSummaryRow<Row extends Occurrence = Occurrence> = Omit<Row, 'outcome'> & {
@@ -20,7 +21,7 @@ export async function addStates<Row extends Occurrence>(
   organizationId: number,
   rows: readonly Row[],
 ): Promise<OccurrenceSummaryRow<Row>[]> {
-  const now = Date.now();
+  const now = currentTime();
   const summaries = rows.map(row => ({ ...row, outcome: outcomeOf(row, now) }));
   const inProgress = summaries.filter(({ outcome }) => outcome === 'sending').map(({ identifier }) => identifier);
   const waits = await findOccurrenceWaits(db, organizationId, inProgress);

@@ -65,10 +65,10 @@ export async function cancel(deps: Deps, organizationId: number, identifier: str
 
 /** Waits a moment until workers have withdrawn the messages that wait for a provider. */
 async function awaitWithdrawal({ pool }: Deps, organizationId: number, identifier: string) {
-  const deadline = Date.now() + withdrawMs;
+  const deadline = performance.now() + withdrawMs;
   for (;;) {
     const counts = await countCancelled(pool, organizationId, identifier);
-    if (counts.outstanding <= 0 || Date.now() >= deadline) return counts;
+    if (counts.outstanding <= 0 || performance.now() >= deadline) return counts;
     await sleep(withdrawEveryMs);
   }
 }

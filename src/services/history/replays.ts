@@ -4,6 +4,7 @@ import { recheck } from '../../core/decision/recheck.ts';
 import { findRecipientsAcrossTenants } from '../../db/audience/recipients.ts';
 import { findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
 import { type FailedDelivery, findFailedDeliveries } from '../../db/history/replays.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { markSuppressed } from '../../pipeline/suppressions.ts';
 import type { Deps } from '../deps.ts';
 import { getOccurrence } from './occurrences.ts';
@@ -64,7 +65,7 @@ export async function previewDeliveries(
   const occurrenceById = new Map(occurrences.map(one => [one.id, one]));
   const personById = new Map(people.map(one => [one.user_id, one]));
   const channelById = new Map(channels.map(one => [one.id, one]));
-  const now = Date.now();
+  const now = currentTime();
   const preview = { checked: failed.length, send: 0, wait: 0, skip: 0 };
   const found = new Map<string, ReplayPreview['reasons'][number]>();
   for (const delivery of failed) {

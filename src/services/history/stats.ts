@@ -4,6 +4,7 @@ import { type EndedStatus, endedStatuses } from '../../core/statuses.ts';
 import { countDisabledWebhooks } from '../../db/configuration/webhooks.ts';
 import * as stats from '../../db/history/stats.ts';
 import { advanceSummedUntil, listUnsummedAcrossTenants, sumDay } from '../../db/history/stats-sums.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 import { describePauses } from './pauses.ts';
 
@@ -50,7 +51,7 @@ export async function describeOrganization({ db }: Deps, organizationId: number,
       scheduled: queue.scheduled,
       held,
       capped: [queue.pending, queue.due, queue.scheduled, held].some(count => count >= maxPending),
-      oldest_seconds: queue.oldest ? Math.max(0, Math.round((Date.now() - queue.oldest.getTime()) / 1_000)) : null,
+      oldest_seconds: queue.oldest ? Math.max(0, Math.round((currentTime() - queue.oldest.getTime()) / 1_000)) : null,
     },
     attention: {
       failed: total('failed'),

@@ -7,6 +7,7 @@ import type { FeedbackEvent } from '../../core/feedback/event.ts';
 import { feedbackKey } from '../../core/feedback/identify.ts';
 import { readTrackingToken, type TrackedUse } from '../../core/feedback/tracking.ts';
 import { Batcher } from '../../lib/batcher.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 import { storeFeedback } from './feedback.ts';
 
@@ -77,7 +78,7 @@ export class TrackedUses {
     for (const [organizationId, own] of byOrganization) {
       try {
         const events = own.map(({ event }) => event);
-        await storeFeedback(this.#deps, organizationId, null, source, events, Date.now());
+        await storeFeedback(this.#deps, organizationId, null, source, events, currentTime());
       } catch (error) {
         for (const { key } of own) this.#recent.delete(key);
         this.#onError(error);

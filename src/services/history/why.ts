@@ -16,6 +16,7 @@ import { findDeliveriesToAddresses, listUserDeliveriesOfOccurrence } from '../..
 import type { DeliveryView } from '../../db/history/delivery-list.ts';
 import { listDeliveryFeedback } from '../../db/history/feedback.ts';
 import { type findOccurrence, findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { circumstancesOf, refuseNotification } from '../../pipeline/decide.ts';
 import type { EventPlan, PlannedNotification } from '../../pipeline/event-plan.ts';
 import { describeUser, isPicked, sourcesOf } from '../../pipeline/recipients.ts';
@@ -168,7 +169,7 @@ async function explainNotification(
   // The user is selected but has no delivery: it may be in a long queue, or belong to another user with the same
   // address.
   const channels = selectChannels(notification.channels, usable);
-  const circumstances = circumstancesOf(plan, notification, options, Date.now());
+  const circumstances = circumstancesOf(plan, notification, options, currentTime());
   const decisions = channels.flatMap(channel => decide(channel, selection.person, options, circumstances));
   const leftOut = decisions.findLast(({ reason }) => isExcludedByTrigger(reason))?.reason;
   if (leftOut && decisions.every(({ reason }) => isExcludedByTrigger(reason))) {
@@ -185,7 +186,7 @@ async function explainNotification(
   if (notification.steps && occurrence.outcome === 'escalating')
     return { deliveries: [], answer: absent('step.waiting') };
   if (!explained.final) {
-    const outcome = outcomeOf(occurrence, Date.now());
+    const outcome = outcomeOf(occurrence, currentTime());
     if (outcome === 'held') return { deliveries: [], answer: absent('event.paused') };
     if (outcome === 'scheduled')
       return { deliveries: [], answer: absent('occurrence.waiting', `due at ${occurrence.due_at!.toISOString()}`) };

@@ -8,6 +8,7 @@ import type { Db } from '../../db/connection/pool.ts';
 import * as accounts from '../../db/identity/accounts.ts';
 import * as invites from '../../db/identity/invites.ts';
 import { addMember, isMember } from '../../db/identity/memberships.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
 import { type Granter, requireGrantable, requireUnlimited } from './key-rules.ts';
@@ -43,7 +44,7 @@ export async function createInvite(
   requireGrantable(own, role);
   requireUnlimited(own);
   const { token, tokenHash } = generateToken();
-  const expires_at = new Date(Date.now() + lifetimeMs);
+  const expires_at = new Date(currentTime() + lifetimeMs);
   const id = await deps.db.transaction().execute(async trx => {
     if (await isMember(trx, organizationId, email)) {
       throw new AppError('resource.exists', `${email} is already a member of this organization`, {

@@ -7,6 +7,7 @@ import type { Json } from '../../core/json.ts';
 import { limits } from '../../core/text.ts';
 import { type Db, violatedConstraint } from '../../db/connection/pool.ts';
 import * as keys from '../../db/identity/keys.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { createNetworkCheck } from '../../lib/networks.ts';
 import type { Deps } from '../deps.ts';
 import { differences, record } from '../operations/audit.ts';
@@ -88,7 +89,7 @@ export async function createKey(
   organizationSlug: string,
   input: KeyInput,
   granter: Granter = { grant: fullGrant },
-  now = Date.now(),
+  now = currentTime(),
 ): Promise<{ id: string; key: string }> {
   const { project, application } = input;
   const place = await deps.tenantCache.resolvePath({ org: organizationSlug, prj: project, app: application });

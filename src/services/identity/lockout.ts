@@ -16,6 +16,7 @@ import { isIPv6 } from 'node:net';
 import { AppError } from '../../core/errors.ts';
 import type { Account } from '../../db/identity/accounts.ts';
 import { forgetAttemptsAcrossTenants, takeAttemptAcrossTenants } from '../../db/identity/sign-in-limits.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 
 /** The client of a sign-in. */
@@ -59,7 +60,7 @@ export async function countAttempt(deps: Deps, visitor: Visitor, guess: Guess): 
   const { failures } = deps.signIn;
   const network = networkOf(visitor.origin);
   const device = account && findDevice(deps, visitor, account);
-  const now = Date.now();
+  const now = currentTime();
   if (device === undefined) {
     const waitMs = failures.waitMs(network, now);
     if (waitMs > 0) throw locked(waitMs);
@@ -96,7 +97,7 @@ export async function countAttempt(deps: Deps, visitor: Visitor, guess: Guess): 
 /** Counts a refused passkey. Returns the error to throw instead when the network had too many failures. */
 export function countRefusedPasskey({ signIn: { failures } }: Deps, visitor: Visitor): AppError | undefined {
   const network = networkOf(visitor.origin);
-  const now = Date.now();
+  const now = currentTime();
   const waitMs = failures.waitMs(network, now);
   failures.record(network, now);
   return waitMs > 0 ? locked(waitMs) : undefined;

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { type CompiledMessage, compileMessage, renderMessage } from '../../core/render/render.ts';
 import { Background } from '../../lib/background.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { redact } from '../../lib/redact.ts';
 import type { Outcome, Sender } from '../../providers/sending.ts';
 
@@ -61,7 +62,7 @@ export class Mailer {
       id: randomUUID(),
       address: to,
       content: render(templates[template], values),
-      createdAt: new Date(),
+      createdAt: new Date(currentTime()),
       tags: { organization: 'belfry', event: 'account', notification: template },
     });
     // The recipient is personal data and the link is a secret: neither is logged.

@@ -6,6 +6,7 @@ import type { Db } from '../../db/connection/pool.ts';
 import type { Account } from '../../db/identity/accounts.ts';
 import * as passkeys from '../../db/identity/passkeys.ts';
 import { takeChallengeAcrossTenants } from '../../db/identity/two-factor.ts';
+import { currentTime } from '../../lib/clock.ts';
 import {
   type AuthenticationResponseJSON,
   loadWebauthn,
@@ -205,7 +206,7 @@ export async function verifyPasskey(
 
 /** Marks a challenge as used, so that a recorded response cannot be replayed. */
 async function takeChallenge(trx: Db, challenge: string): Promise<void> {
-  const expiresAt = new Date(Date.now() + ceremonySeconds * 1_000);
+  const expiresAt = new Date(currentTime() + ceremonySeconds * 1_000);
   if (!(await takeChallengeAcrossTenants(trx, sha256(challenge), expiresAt))) throw requestExpired();
 }
 

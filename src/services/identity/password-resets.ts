@@ -7,6 +7,7 @@ import * as accounts from '../../db/identity/accounts.ts';
 import * as resets from '../../db/identity/password-resets.ts';
 import { endSessionsAcrossTenants } from '../../db/identity/sessions.ts';
 import { forgetAttemptsAcrossTenants, takeAttemptAcrossTenants } from '../../db/identity/sign-in-limits.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 import { claimByEmail } from './email-claims.ts';
 import { networkOf, type Visitor } from './lockout.ts';
@@ -31,7 +32,7 @@ export function requestReset(deps: Deps, email: string, visitor: Visitor, link: 
   const mailer = requireMailer(deps);
   const { resets: requests } = deps.signIn;
   const network = networkOf(visitor.origin);
-  const now = Date.now();
+  const now = currentTime();
   const waitMs = requests.waitMs(network, now);
   if (waitMs > 0) {
     const retryAfterSeconds = Math.ceil(waitMs / 1_000);
@@ -59,7 +60,7 @@ async function mailReset(
   }
   const { token, tokenHash } = generateToken();
   await deps.db.transaction().execute(async trx => {
-    const expires_at = new Date(Date.now() + lifetimeMs);
+    const expires_at = new Date(currentTime() + lifetimeMs);
     await resets.createResetAcrossTenants(trx, { token_hash: tokenHash, account_id: account.id, expires_at });
     const actor = { ...anonymous, origin: visitor.origin, requestId: visitor.requestId };
     await recordInAllOrganizations({ ...deps, actor }, trx, account, 'ask for password reset');

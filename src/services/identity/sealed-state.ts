@@ -1,8 +1,9 @@
 /** State that the browser keeps between two requests: encrypted, authenticated and with an expiry. */
+import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 
 export function sealState({ cipher }: Pick<Deps, 'cipher'>, purpose: string, state: object, seconds: number): string {
-  const text = JSON.stringify({ ...state, until: Date.now() + seconds * 1_000 });
+  const text = JSON.stringify({ ...state, until: currentTime() + seconds * 1_000 });
   return cipher.seal(text, purpose).toString('base64url');
 }
 
@@ -10,7 +11,7 @@ export function sealState({ cipher }: Pick<Deps, 'cipher'>, purpose: string, sta
 export function openState<T>({ cipher }: Pick<Deps, 'cipher'>, purpose: string, sealed: string): T | undefined {
   try {
     const { until, ...state } = JSON.parse(cipher.open(Buffer.from(sealed, 'base64url'), purpose));
-    return until > Date.now() ? state : undefined;
+    return until > currentTime() ? state : undefined;
   } catch {
     return undefined;
   }

@@ -12,6 +12,7 @@ import type { PageRequest } from '../../db/connection/page.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import * as accounts from '../../db/identity/accounts.ts';
 import * as sessions from '../../db/identity/sessions.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { PasswordQueueFullError } from '../../lib/passwords.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
@@ -164,7 +165,7 @@ export async function openSession(
     await sessions.createSessionAcrossTenants(trx, {
       token_hash: tokenHash,
       account_id: account.id,
-      expires_at: new Date(Date.now() + sessionLifetime.maxMs),
+      expires_at: new Date(currentTime() + sessionLifetime.maxMs),
       user_agent: visitor.userAgent?.slice(0, 255) ?? null,
       origin: visitor.origin,
       method,
@@ -297,7 +298,7 @@ export async function confirmSession(
 /** Throws unless the identity was confirmed recently: an unattended browser must not be enough to change credentials. */
 export async function requireConfirmed({ db }: Deps, { tokenHash }: sessions.Session): Promise<void> {
   const at = await sessions.getConfirmationAcrossTenants(db, tokenHash);
-  if (at && at.getTime() + confirmedMs > Date.now()) return;
+  if (at && at.getTime() + confirmedMs > currentTime()) return;
   throw new AppError(
     'session.unconfirmed',
     'confirm your identity first: send your password to POST /api/session/confirm/, or sign in again',
@@ -306,7 +307,7 @@ export async function requireConfirmed({ db }: Deps, { tokenHash }: sessions.Ses
 
 /** Lists the account's own sessions with the time of their last use. */
 export async function listSessions(deps: Deps, { account, tokenHash }: sessions.Session, page: PageRequest) {
-  const now = Date.now();
+  const now = currentTime();
   const range = { now: new Date(now), usedSince: new Date(now - sessionLifetime.idleMs) };
   const rows = await sessions.listSessionsAcrossTenants(deps.db, account.id, range, page);
   return rows.map(({ token_hash, last_used_at, ...row }) => {

@@ -11,6 +11,7 @@ import { listPasskeysAcrossTenants } from '../../db/identity/passkeys.ts';
 import { deleteResetsAcrossTenants } from '../../db/identity/password-resets.ts';
 import { endSessionsAcrossTenants } from '../../db/identity/sessions.ts';
 import * as factors from '../../db/identity/two-factor.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { findTotpStep, generateTotpSecret, totpUri } from '../../lib/totp.ts';
 import type { Deps } from '../deps.ts';
 import { countAttempt, type Visitor } from './lockout.ts';
@@ -61,7 +62,7 @@ export async function confirmTotp(
   const { id } = session.account;
   const state = openState<{ id: number; secret: string }>(deps, enrollmentPurpose, token);
   if (state?.id !== id) throw new AppError('session.expired', 'the QR code has expired: start again');
-  const step = findTotpStep(state.secret, code.replaceAll(/\s/g, ''), Date.now());
+  const step = findTotpStep(state.secret, code.replaceAll(/\s/g, ''), currentTime());
   if (step === undefined) {
     throw invalid({ code: ['does not match: enter the current code, and check the clock of your phone'] });
   }
@@ -182,7 +183,7 @@ export async function takeCode(deps: Deps, account: Account, code: string, visit
 async function takeTotp({ db, cipher }: Deps, { id }: AccountIdentity, code: string): Promise<boolean> {
   const { totp_secret } = await getTwoFactor(db, id);
   if (!totp_secret) return false;
-  const step = findTotpStep(openTotpSecret(cipher, totp_secret, id), code, Date.now());
+  const step = findTotpStep(openTotpSecret(cipher, totp_secret, id), code, currentTime());
   return step !== undefined && factors.takeTotpStepAcrossTenants(db, id, step);
 }
 

@@ -26,7 +26,7 @@ export class WorkerRounds {
   readonly #db: Db;
   readonly #onError: (error: Error) => void;
   #finishedAt: number;
-  #savedAt = 0;
+  #savedAt = Number.NEGATIVE_INFINITY;
 
   /** Until the first round is finished, its age counts from `now`. */
   constructor(db: Db, onError: (error: Error) => void, now: number) {

@@ -2,6 +2,7 @@
 import type { Document } from '../../core/configuration/document.ts';
 import { allPermissions } from '../../core/identity/permissions.ts';
 import { listOrganizationsAcrossTenants } from '../../db/configuration/organizations.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { createRecipientToken } from '../audience/recipient-links.ts';
 import { findUser } from '../audience/users.ts';
 import { applyConfiguration } from '../configuration/declarative.ts';
@@ -86,7 +87,7 @@ export async function createDemoToken(
 /** Triggers the demo event for the inbox of the demo page, and for nothing else. */
 export async function triggerDemo(deps: Deps): Promise<string> {
   const path = await resolveEventPath(deps, { org: 'demo', prj: 'shop', app: 'web', evt: 'order-paid' });
-  const order = `A-${Math.floor(Date.now() / 1000) % 10_000}`;
+  const order = `A-${Math.floor(currentTime() / 1000) % 10_000}`;
   const options = { channels: ['app'], limit_to: [demoUser] };
   return triggerEvent(deps, path, { context: { order, amount: '12 EUR' }, options });
 }

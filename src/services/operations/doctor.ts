@@ -13,11 +13,9 @@ import type { Deps } from '../deps.ts';
 import { checkFleetQueue } from './backlog.ts';
 import { checkChannels } from './doctor-channels.ts';
 import { checkTraces } from './doctor-traces.ts';
-import { type Check, check, checkMigrations, checkSending } from './health.ts';
+import { type Check, check, checkClock, checkMigrations, checkSending } from './health.ts';
 import { Outbox } from './outbox.ts';
 import { checkOtherSecrets } from './secrets.ts';
-
-const clockToleranceMs = 5_000;
 
 /** A row that waits longer than this means that no worker drains the outbox. */
 const maxOutboxLagMs = 60_000;
@@ -51,15 +49,7 @@ export async function runDoctorChecks(
     await checkOtherSecrets(deps),
     ...(await Promise.all(outboxes.map(checkOutbox))),
     ...(traces ? [await checkTraces(traces)] : []),
-    await check('clock', async () => {
-      const offMs = server.now.getTime() - now;
-      if (Math.abs(offMs) > clockToleranceMs) {
-        throw new Error(
-          `the clocks of this machine and the database differ by ${Math.round(offMs / 1_000)} s: synchronize them with NTP`,
-        );
-      }
-      return 'agrees with the database';
-    }),
+    await checkClock(now - server.now.getTime()),
   ];
 }
 

@@ -5,6 +5,7 @@ import { isUnavailable } from '../../db/connection/pool.ts';
 import { explainCause } from '../../db/connection/replicas.ts';
 import { describeServerAcrossTenants, isDiskFullAcrossTenants } from '../../db/operations/health.ts';
 import { findInstancePause } from '../../db/operations/instance.ts';
+import { hostClockAheadMs } from '../../lib/clock.ts';
 import { countOf } from '../../lib/count-of.ts';
 import type { Deps } from '../deps.ts';
 import { checkProcessQueue, type WorkerRounds } from './backlog.ts';
@@ -44,7 +45,8 @@ export async function checkHealth(deps: Deps, rounds: WorkerRounds | undefined, 
     const state = sending.ok ? await checkProcessQueue(db, rounds, now) : 'sending is paused';
     return `${countOf(occurrences.waiting, 'trigger')} waiting to be stored; ${state}`;
   });
-  return [database, storage, await checkMigrations(deps), sending, queue, ...(await checkReplicas(deps))];
+  const clock = await checkClock();
+  return [database, storage, await checkMigrations(deps), sending, queue, clock, ...(await checkReplicas(deps))];
 }
 
 /** How often the disk is checked; probes in between get the last result. */
@@ -61,6 +63,23 @@ function checkStorage({ db }: Deps, now: number): Promise<Check> {
   });
   storageChecks.set(db, { at: now, result });
   return result;
+}
+
+/** Name of the check that fails while the clocks differ. It does not affect readiness: the database's clock counts. */
+export const clockCheck = 'clock';
+
+const clockToleranceMs = 5_000;
+
+/** Compares the clock of this machine with the database's, as measured every few seconds. */
+export function checkClock(aheadMs = hostClockAheadMs()): Promise<Check> {
+  return check(clockCheck, async () => {
+    const seconds = Math.round(Math.abs(aheadMs) / 1_000);
+    if (Math.abs(aheadMs) <= clockToleranceMs) return 'agrees with the database';
+    const side = aheadMs > 0 ? 'ahead of' : 'behind';
+    throw new Error(
+      `the clock of this machine is ${seconds} s ${side} the database's, which is used instead: synchronize both with NTP`,
+    );
+  });
 }
 
 /** Name of the check that fails while a replica is not used. It does not affect readiness: the primary answers instead. */

@@ -16,6 +16,7 @@ import {
   readDatabaseFacts,
   recordInstance,
 } from '../../db/operations/instance.ts';
+import { currentMoment, elapsedMs, type Moment } from '../../lib/elapsed.ts';
 
 /** Processes may reach one database at several addresses. */
 const maxAddresses = 20;
@@ -36,7 +37,7 @@ export class InstanceGuard {
   readonly #log: GuardLog;
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
-  #recognizedAt: number | undefined;
+  #recognizedAt: Moment | undefined;
   #seenXid: number | undefined;
   #isPaused = false;
 
@@ -53,12 +54,12 @@ export class InstanceGuard {
 
   /** Returns whether this process may send. */
   async check(): Promise<boolean> {
-    const awayMs = this.#recognizedAt === undefined ? 0 : Date.now() - this.#recognizedAt;
+    const awayMs = this.#recognizedAt === undefined ? 0 : elapsedMs(this.#recognizedAt);
     const { pause, xid } = await recognize(this.#db, this.#surroundings, awayMs, this.#seenXid);
     this.#seenXid = xid;
     const wasPaused = this.#isPaused;
     this.#isPaused = pause !== undefined;
-    if (!pause) this.#recognizedAt = Date.now();
+    if (!pause) this.#recognizedAt = currentMoment();
     if (pause && !wasPaused) this.#log.warn({}, `${describePause(pause)} Triggers are still accepted. ${howToResume}`);
     if (!pause && wasPaused) this.#log.info({}, 'sending is resumed');
     return !pause;

@@ -234,14 +234,14 @@ class Move {
         await sleep(pollMs);
       }
       await this.#copyChanges();
-      const since = Date.now();
+      const since = performance.now();
       await this.#change(['draining'], 'closing');
       await sleep(announcedMs);
       await this.#copyChanges();
       await this.#change(['closing'], 'frozen');
       if (await this.#waitForWriters(since + maxFrozenMs)) {
         await this.#finish();
-        this.#refusedMs = Date.now() - since;
+        this.#refusedMs = performance.now() - since;
         return;
       }
       // A long transaction of another tenant: triggers are accepted again before the next attempt.
@@ -253,7 +253,7 @@ class Move {
   async #waitForWriters(deadline = Number.POSITIVE_INFINITY): Promise<boolean> {
     const marker = await markWriters(this.#source);
     while (!(await haveWritersEnded(this.#source, marker))) {
-      if (Date.now() > deadline) return false;
+      if (performance.now() > deadline) return false;
       await sleep(pollMs);
     }
     return true;

@@ -29,8 +29,8 @@ class Drain {
   readonly #log: FastifyBaseLogger;
   readonly #isHeld: () => boolean;
   readonly #stopping = new AbortController();
-  #lastRowAt = 0;
-  #stateReadAt = 0;
+  #lastRowAt = Number.NEGATIVE_INFINITY;
+  #stateReadAt = Number.NEGATIVE_INFINITY;
   #failures = 0;
   /** The code of the error that blocks the outbox, which is logged once. */
   #blockedBy: string | undefined;
@@ -68,21 +68,21 @@ class Drain {
     if (this.#failures > 0) this.#log.info('the outbox is being drained again');
     this.#failures = 0;
     if (drained) this.#record(drained);
-    if (Date.now() - this.#stateReadAt > readStateEveryMs) {
-      this.#stateReadAt = Date.now();
+    if (performance.now() - this.#stateReadAt > readStateEveryMs) {
+      this.#stateReadAt = performance.now();
       this.status.state = await this.outbox.readState();
     }
     if (drained?.blocked) return this.#blocked(drained.blocked);
     if (drained) this.#blockedBy = undefined;
     if (drained?.hasMore) return 0;
     if (drained && drained.done.length > 0) return pollMs.busy;
-    return Date.now() - this.#lastRowAt < recentlyMs ? pollMs.recent : pollMs.idle;
+    return performance.now() - this.#lastRowAt < recentlyMs ? pollMs.recent : pollMs.idle;
   }
 
   #record({ done, failed }: DrainResult): void {
     this.status.taken += done.length;
     this.status.refused += failed.length;
-    if (done.length + failed.length > 0) this.#lastRowAt = Date.now();
+    if (done.length + failed.length > 0) this.#lastRowAt = performance.now();
     for (const { seq, error } of failed.slice(0, maxLogged)) {
       this.#log.warn({ seq }, `an outbox row was rejected: ${redact(error)}`);
     }

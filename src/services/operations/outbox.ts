@@ -12,6 +12,7 @@ import { TriggerBody, type TriggerOptions } from '../../core/trigger.ts';
 import { isUnavailable } from '../../db/connection/pool.ts';
 import * as rows from '../../db/operations/outbox.ts';
 import { outboxSchema } from '../../db/operations/outbox-schema.ts';
+import { currentTime } from '../../lib/clock.ts';
 import { resolveEventPath, triggerEvent } from '../configuration/events.ts';
 import type { Deps } from '../deps.ts';
 
@@ -78,7 +79,7 @@ async function triggerInOrder(deps: Deps, organization: string, group: rows.Outb
 }
 
 async function triggerRow(deps: Deps, org: string, { id, event, context, options, created_at }: rows.OutboxRow) {
-  const refused = refuseTime(created_at, Date.now()) ?? refuseId(id, created_at!);
+  const refused = refuseTime(created_at, currentTime()) ?? refuseId(id, created_at!);
   if (refused) throw new AppError('request.invalid', refused);
   if (context === null || options === null) {
     throw new AppError('request.invalid', 'context and options must not exceed 1,000,000 bytes together');

@@ -52,7 +52,7 @@ export class ConnectionPool<Mail> {
     for (;;) {
       if (this.#closed) throw new Error('the connections have been closed');
       const connection = await this.#take();
-      await this.#waitForRate(Date.now());
+      await this.#waitForRate(performance.now());
       let isHeld = true;
       const onBodySent = () => {
         isHeld = false;

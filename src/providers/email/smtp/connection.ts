@@ -29,7 +29,7 @@ export function openConnection(settings: Settings, outbound: Outbound): Connecti
   let connection: SMTPConnection | undefined;
   let session: SmtpSession | undefined;
   let openedAt = 0;
-  const isExpired = () => Date.now() - openedAt > maxLifetimeMs;
+  const isExpired = () => performance.now() - openedAt > maxLifetimeMs;
 
   const open = async (): Promise<SmtpSession> => {
     // Every connection resolves the host again.
@@ -40,7 +40,7 @@ export function openConnection(settings: Settings, outbound: Outbound): Connecti
     }
     const smtpConnection = createConnection(settings, port, timeoutMs, socket);
     connection = smtpConnection;
-    openedAt = Date.now();
+    openedAt = performance.now();
     smtpConnection.once('end', () => {
       if (connection !== smtpConnection) return;
       connection = undefined;

@@ -11,7 +11,12 @@ import type { ComposedMail } from './compose.ts';
 export interface Mail extends ComposedMail {
   /** How much of it may have been transmitted: once it is the whole, the server may have accepted it. */
   transmitted?: 'some' | 'whole';
+  /** Asked right before its content is transmitted, and before the end of long content. If not, `WithdrawnError`. */
+  mayHandOver?: () => boolean;
 }
+
+/** The message was not transmitted, because it may no longer be sent. */
+export class WithdrawnError extends Error {}
 
 /** Has the same fields as nodemailer's errors, so that outcome.ts handles only one kind. */
 export class SmtpError extends Error {
@@ -208,7 +213,11 @@ export class SmtpSession {
   }
 
   #sendBody(transaction: MailTransaction): void {
-    const { rest } = transaction.mail;
+    const { rest, mayHandOver } = transaction.mail;
+    if (mayHandOver && !mayHandOver()) {
+      this.#abort(new WithdrawnError());
+      return;
+    }
     // The connection reports why it failed.
     if (rest)
       return void this.#sendChunks(transaction, [escapeDots(transaction.body), ...rest, endOfData]).catch(() => {});
@@ -232,6 +241,8 @@ export class SmtpSession {
     for (const [i, data] of parts.entries()) {
       for (let from = 0; from < data.length && this.#transactions[0] === transaction; from += chunkBytes) {
         const isLast = i === parts.length - 1 && from + chunkBytes >= data.length;
+        const { mayHandOver } = transaction.mail;
+        if (isLast && mayHandOver && !mayHandOver()) return this.#abort(new WithdrawnError());
         if (isLast) {
           transaction.mail.transmitted = 'whole';
           this.#replyTimer.refresh();

@@ -1,4 +1,5 @@
 /** Any mail server. Connections are reused and shared by all messages of one sender. */
+import { currentHandoverCheck } from '../../../lib/handover.ts';
 import { toBase64 } from '../../http-outcome.ts';
 import type { Provider } from '../../provider.ts';
 import type { Outcome, Outgoing } from '../../sending.ts';
@@ -7,10 +8,8 @@ import { encodeFiles } from './compose-files.ts';
 import { defaultTimeoutMs, openConnection } from './connection.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { toFailure } from './outcome.ts';
-import type { Mail } from './session.ts';
+import { type Mail, WithdrawnError } from './session.ts';
 import { SmtpSettings } from './settings.ts';
-
-class WithdrawnError extends Error {}
 
 /** A message may take twice `timeout_ms`, which applies to each reply, and in addition the time to transmit it at this rate. */
 const maxTimeouts = 2;
@@ -59,10 +58,11 @@ export const smtp: Provider<typeof SmtpSettings> = {
 
     const send = async (outgoing: Outgoing): Promise<Outcome> => {
       let mail: Mail | undefined;
+      const mayHandOver = currentHandoverCheck();
       const files = outgoing.attachments && (await encodeFiles(outgoing.attachments));
       try {
         const composeNow = () => {
-          mail = compose(outgoing, files);
+          mail = { ...compose(outgoing, files), mayHandOver };
           return mail;
         };
         await pool.send(() => {
