@@ -4,6 +4,7 @@
  * provider.
  */
 import { canonicalJson } from '../core/json.ts';
+import { lookUp } from '../core/lookup.ts';
 import type { UpdateAction } from '../core/message-updates.ts';
 import type { Delivery } from '../db/ledger/deliveries.ts';
 import { withHandoverCheck } from '../lib/handover.ts';
@@ -204,7 +205,7 @@ export class Senders {
     open.failures++;
     if (open.failures < failuresToOpen) return;
     if (open.circuitOpenUntil === 0) this.#outages.circuitOpened(channel, open.provider);
-    const askedMs = Math.min((outcome.retryAfterSeconds ?? 0) * 1_000, maxOpenMsOfType[open.type] ?? maxOpenMs);
+    const askedMs = Math.min((outcome.retryAfterSeconds ?? 0) * 1_000, lookUp(maxOpenMsOfType, open.type) ?? maxOpenMs);
     open.circuitOpenUntil = performance.now() + Math.max(openMs, askedMs);
     // The test message alone decides whether the circuit opens again.
     open.failures = failuresToOpen - 1;

@@ -51,6 +51,8 @@ describe('a channel', () => {
       project: null,
       problem: null,
       interactions: [],
+      limited_until: null,
+      states: ['enabled'],
       feedback: {
         addresses: [
           {

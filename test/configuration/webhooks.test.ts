@@ -128,7 +128,9 @@ test('every way in which an occurrence ends is reported once', async () => {
     const { summary, reason, cancelled_by } = (await tenant.occurrence(
       String(data.occurrence),
     )) as unknown as JsonObject;
-    expect(data).toMatchObject({ summary, reason, cancelled_by });
+    // What a cancelled occurrence did not prepare is counted afterwards.
+    const reported = String(summary).replace(/ \d+ messages? (was|were) not prepared\.$/, '');
+    expect(data).toMatchObject({ summary: reported, reason, cancelled_by });
   }
 });
 

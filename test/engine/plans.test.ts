@@ -16,6 +16,7 @@ import {
   findRecipientsAcrossTenants,
   findRecipientsByNameAcrossTenants,
   listMembersAsRecipients,
+  listProjectMembersAsRecipients,
   listUsersAsRecipients,
 } from '../../src/db/audience/recipients.ts';
 import { findSuppressionsAcrossTenants } from '../../src/db/audience/suppressions.ts';
@@ -85,6 +86,7 @@ import {
   storeStepPagesAcrossTenants,
 } from '../../src/db/ledger/steps.ts';
 import { lockThrottleUsesAcrossTenants, storeThrottleUsesAcrossTenants } from '../../src/db/ledger/throttle.ts';
+import { claimUnexpandedAcrossTenants } from '../../src/db/ledger/unexpanded-counts.ts';
 import {
   claimWebhookMessages,
   findWebhookBacklogAcrossTenants,
@@ -343,6 +345,14 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
   'a page of all users': {
     max: 100,
     run: () => listUsersAsRecipients(open.pool, organization, { after: 100, limit: 10 }),
+  },
+  'members of the lists of a project': {
+    max: 200,
+    run: () => listProjectMembersAsRecipients(open.pool, organization, 1, 10),
+  },
+  'a count of recipients that were not reached': {
+    max: 50,
+    run: () => claimUnexpandedAcrossTenants(open.pool),
   },
   'suppressed addresses': {
     max: 20,

@@ -61,7 +61,7 @@ test('a cancelled fan-out says how many it did not reach, who cancelled it, and 
   const id = await stopAfterTwo(tenant);
   await tenant.post(`/api/o/${tenant.slug}/occurrence/${id}/cancel/`);
   await expectStopped(tenant, id, 'cancelled');
-  expect(await tenant.occurrence(id)).toMatchObject({ cancelled_by: 'test', cancelled_at: expect.any(String) });
+  expect(await tenant.occurrence(id)).toMatchObject({ cancelled_by: 'API key test', cancelled_at: expect.any(String) });
   expect(await why(tenant, id, 'eve@x.test')).toEqual([
     'cancelled: It was not sent: it was cancelled before it was sent (the occurrence stopped before it reached this user).',
   ]);

@@ -152,7 +152,11 @@ describe('a password reset', () => {
   test('of an account without a password points to the identity provider and creates no link', async () => {
     const { email, id } = await newAccount(service.runtime.deps);
     const { db } = service.runtime.deps;
-    await db.updateTable('accounts').set({ password_hash: null }).where('id', '=', id).execute();
+    await db
+      .updateTable('accounts')
+      .set({ password_hash: null, oidc_issuer: 'https://idp.test', oidc_subject: String(id) })
+      .where('id', '=', id)
+      .execute();
     await request(email);
     expect((await mailed()).raw.replaceAll('=\r\n', '')).toContain('has no password');
     expect(await db.selectFrom('password_resets').selectAll().where('account_id', '=', id).execute()).toEqual([]);

@@ -136,7 +136,7 @@ describe('a server that replies slowly without ever exceeding a timeout', () => 
       verbs.map(verb => (verb === '.' ? { ...aborted, unknown: true } : aborted)),
     );
     expect(Math.min(...results.map(({ elapsedMs }) => elapsedMs))).toBeGreaterThan(timeoutMs - 10);
-    expect(Math.max(...results.map(({ elapsedMs }) => elapsedMs))).toBeLessThan(2 * timeoutMs);
+    expect(Math.max(...results.map(({ elapsedMs }) => elapsedMs))).toBeLessThan(10 * timeoutMs);
     // Nothing was sent on the first connection after it was aborted.
     expect(results.map(({ second, mails, connections }) => [second.ok, mails, connections])).toEqual(
       verbs.map(verb => [true, verb === '.' ? 2 : 1, 2]),

@@ -47,7 +47,11 @@ const fcmError = (code: number, errorCode: string, message = 'no') =>
     },
   });
 const apnsError = (status: number, reason: string) => json(status, { reason });
-const each = (status: number, reasons: string[], outcome: typeof gone | typeof denied | { retry: boolean }) =>
+const each = (
+  status: number,
+  reasons: string[],
+  outcome: typeof gone | typeof denied | { retry: boolean; ofRecipient?: boolean },
+) =>
   Object.fromEntries(reasons.map(reason => [reason, [apnsError(status, reason), outcome] as [never, typeof outcome]]));
 
 export const pushCases = {
@@ -142,7 +146,8 @@ export const pushCases = {
       ...each(403, ['BadCertificate', 'BadCertificateEnvironment', 'Forbidden', 'InvalidProviderToken'], denied),
       ...each(403, ['MissingProviderToken', 'UnrelatedKeyIdInToken', 'BadEnvironmentKeyIdInToken'], denied),
       ...each(403, ['ExpiredProviderToken'], { retry: true }),
-      ...each(429, ['TooManyProviderTokenUpdates', 'TooManyRequests'], { retry: true }),
+      ...each(429, ['TooManyProviderTokenUpdates'], { retry: true }),
+      ...each(429, ['TooManyRequests'], { retry: true, ofRecipient: true }),
       ...each(500, ['InternalServerError'], { retry: true }),
       ...each(503, ['ServiceUnavailable', 'Shutdown'], { retry: true }),
     },

@@ -247,7 +247,11 @@ export const smsCases = {
       ...Object.fromEntries(
         [4, 80_007, 130_429, 131_048, 131_056].map(code => [
           `the rate limit ${code}, with status 400`,
-          [whatsappError(400, code, 'wait'), { retry: true }] as [ReturnType<typeof json>, { retry: boolean }],
+          // The last one is about one recipient.
+          [whatsappError(400, code, 'wait'), { retry: true, ...(code === 131_056 && { ofRecipient: true }) }] as [
+            ReturnType<typeof json>,
+            { retry: boolean },
+          ],
         ]),
       ),
       'a blocked account (368)': [whatsappError(403, 368, 'no'), { retry: false }],

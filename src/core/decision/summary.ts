@@ -118,8 +118,7 @@ function stopOf({ state, reason }: SummaryFacts, total: number): string {
 
 /** Says how many messages there would have been besides those on record. */
 function unexpandedOf({ unexpanded = 0 }: SummaryFacts, total: number): string {
-  if (unexpanded === 0) return '';
-  if (unexpanded === null) return 'It is not known how many messages it did not prepare.';
+  if (!unexpanded) return '';
   const more = total > 0 ? ' more' : '';
   return unexpanded === 1
     ? `1${more} message was not prepared.`

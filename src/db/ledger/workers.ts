@@ -1,6 +1,6 @@
 /**
  * A worker's lease is a session advisory lock on a dedicated connection: it ends with the process. If the worker is frozen,
- * or its machine vanishes, the server ends the session, because it hears no heartbeat; if the server vanishes, the worker's
+ * or its machine vanishes, the server ends the session, because no heartbeat arrives; if the server vanishes, the worker's
  * heartbeat notices. When the lock is gone, any other worker may settle what was left behind: see engine/fence.ts.
  */
 

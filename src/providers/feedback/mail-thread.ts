@@ -1,5 +1,5 @@
 /**
- * The listener for bounce mails (BELFRY_SMTP_IN), in a thread of its own: whatever clients send, requests are not delayed. It
+ * The listener for bounce mails (BELFRY_SMTP_IN), in a separate thread: whatever clients send, requests are not delayed. It
  * accepts only mails to return paths that this installation has signed, and never relays. A mail is read once for all of its
  * recipients; the main thread stores what it reports.
  */

@@ -45,7 +45,7 @@ async function addMailboxes({ db }: PollDeps): Promise<void> {
   }
 }
 
-/** Reads mailboxes that are due. Organizations take turns, and a slow server occupies only slots of its own organization. */
+/** Reads mailboxes that are due. Organizations take turns, and a slow server occupies only its organization's slots. */
 export class MailboxReads {
   readonly #deps: PollDeps;
   readonly #log: FastifyBaseLogger;

@@ -81,7 +81,7 @@ export class SmtpSession {
   #lines = '';
   #partialLine = '';
   #error: Error | undefined;
-  /** Started again with each command and each reply: a timer of its own for each would cost more. */
+  /** Started again with each command and each reply: separate timers would cost more. */
   readonly #replyTimer: NodeJS.Timeout;
 
   /** `greeting` is the server's reply to EHLO, and `replyMs` how long each complete reply may take. */
