@@ -1,10 +1,11 @@
 /** Sign-in page. */
-import { useQueryClient } from '@tanstack/react-query';
-import { useLocation, useNavigate } from 'react-router';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Navigate, useLocation, useNavigate } from 'react-router';
 import { setCsrfToken } from '../api.ts';
 import { type Session, signInProblems } from '../api-types.ts';
 import { AuthLayout } from '../components/auth-layout.tsx';
 import { SignInForm } from '../components/sign-in-form.tsx';
+import { Loading } from '../components/states.tsx';
 import { returnPath, sessionQuery } from '../session.tsx';
 import { texts } from '../texts/account.ts';
 
@@ -20,6 +21,13 @@ export default function SignIn() {
     navigate(returnPath(search), { replace: true });
   };
   const code = new URLSearchParams(search).get('error');
-  const error = code ? new Error(`${signInProblems[code] ?? code}.`) : undefined;
-  return <SignInForm Layout={AuthLayout} title={texts.signInToBelfry} onDone={enter} error={error} />;
+  // Anyone can make a link with an error, so only known ones are shown.
+  const problem = code && Object.hasOwn(signInProblems, code) ? `${signInProblems[code]}.` : texts.signInFailed;
+  const error = code ? new Error(problem) : undefined;
+  const session = useQuery({ ...sessionQuery, retry: false });
+  const to = returnPath(search);
+  if (!error && session.isPending) return <Loading label={texts.loadingTheConsole} />;
+  // Stays after an error: a failed confirmation asks to sign in again.
+  if (!error && session.data && !session.error) return <Navigate to={to} replace />;
+  return <SignInForm Layout={AuthLayout} title={texts.signInToBelfry} onDone={enter} error={error} to={to} />;
 }

@@ -12,7 +12,7 @@ import { type Content, compileMessage } from '../../core/render/render.ts';
 import { describeSuppression } from '../../core/suppressions.ts';
 import { fold, readAddress } from '../../core/text.ts';
 import type { ResolvedPath } from '../../db/configuration/organizations.ts';
-import { isMember } from '../../db/identity/memberships.ts';
+import { findMemberByEmail } from '../../db/identity/memberships.ts';
 import { renderDelivery } from '../../pipeline/messages.ts';
 import type { PlannedChannel, PlannedProvider } from '../../pipeline/plans.ts';
 import { markSuppressed } from '../../pipeline/suppressions.ts';
@@ -230,7 +230,7 @@ async function requireTeamAddress(
   const email = fold(address);
   if (type === 'email') {
     if (actor.kind === 'account' && fold(actor.name) === email) return email;
-    if (await isMember(db, organizationId, email)) return email;
+    if (await findMemberByEmail(db, organizationId, email)) return email;
   }
   const allowed =
     type === 'email'
