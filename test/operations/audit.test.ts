@@ -22,6 +22,11 @@ beforeAll(async () => {
     .set({ status: 'sending', completed_at: null })
     .where('organization_id', '=', tenants.acme.id)
     .execute();
+  await service.runtime.deps.db
+    .updateTable('accounts')
+    .set({ oidc_issuer: 'https://id.test', oidc_subject: 'linked' })
+    .where('id', '=', Number(pathValues(tenants).account))
+    .execute();
   // The delivery of the other one failed, so that it can be retried.
   await service.runtime.deps.db
     .updateTable('deliveries')

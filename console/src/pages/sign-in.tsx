@@ -1,12 +1,13 @@
 /** Sign-in page. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Navigate, useLocation, useNavigate } from 'react-router';
+import { consolePathOf } from '../../../src/core/identity/console-path.ts';
 import { setCsrfToken } from '../api.ts';
 import { type Session, signInProblems } from '../api-types.ts';
 import { AuthLayout } from '../components/auth-layout.tsx';
 import { SignInForm } from '../components/sign-in-form.tsx';
 import { Loading } from '../components/states.tsx';
-import { returnPath, sessionQuery } from '../session.tsx';
+import { sessionQuery } from '../session.tsx';
 import { texts } from '../texts/account.ts';
 
 export default function SignIn() {
@@ -18,14 +19,15 @@ export default function SignIn() {
     // Clears the previous user's data.
     queries.clear();
     queries.setQueryData(sessionQuery.queryKey, session);
-    navigate(returnPath(search), { replace: true });
+    navigate(to, { replace: true });
   };
-  const code = new URLSearchParams(search).get('error');
+  const query = new URLSearchParams(search);
+  const to = consolePathOf(query.get('to') ?? '/');
+  const code = query.get('error');
   // Anyone can make a link with an error, so only known ones are shown.
   const problem = code && Object.hasOwn(signInProblems, code) ? `${signInProblems[code]}.` : texts.signInFailed;
   const error = code ? new Error(problem) : undefined;
   const session = useQuery({ ...sessionQuery, retry: false });
-  const to = returnPath(search);
   if (!error && session.isPending) return <Loading label={texts.loadingTheConsole} />;
   // Stays after an error: a failed confirmation asks to sign in again.
   if (!error && session.data && !session.error) return <Navigate to={to} replace />;

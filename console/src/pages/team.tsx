@@ -187,7 +187,7 @@ function Accounts() {
     {
       head: texts.remove,
       hidesHeader: true,
-      width: 84,
+      width: list.rows.some(({ linked }) => linked) ? 84 : 48,
       align: 'right',
       cell: account => (
         <Group gap={4} wrap="nowrap" justify="flex-end">
