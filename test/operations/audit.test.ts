@@ -1,4 +1,5 @@
 /** Every write is recorded in the audit log. The tests are generated from the route table, so that none is missed. */
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { routes } from '../../src/http/routes.ts';
@@ -24,8 +25,7 @@ beforeAll(async () => {
     .execute();
   await service.runtime.deps.db
     .updateTable('accounts')
-    .set({ oidc_issuer: 'https://id.test', oidc_subject: 'linked' })
-    .where('id', '=', Number(pathValues(tenants).account))
+    .set({ oidc_issuer: 'https://id.test', oidc_subject: sql`id::text` })
     .execute();
   // The delivery of the other one failed, so that it can be retried.
   await service.runtime.deps.db
