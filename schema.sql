@@ -888,7 +888,8 @@ CREATE TABLE instance (
   files_made_at timestamptz,
   seen_at timestamptz NOT NULL DEFAULT now(),
   paused_at timestamptz,
-  paused_reason text
+  paused_reason text,
+  served_url text
 );
 CREATE UNIQUE INDEX instance_once ON instance ((true));
 

@@ -15,6 +15,7 @@ import { type Database, isUnavailable, openDatabase } from './db/connection/pool
 import { writtenChannel } from './db/connection/replicas.ts';
 import { storeAndHandOverAcrossTenants, storeOccurrencesAcrossTenants } from './db/ledger/accept.ts';
 import { storeKeyedAcrossTenants } from './db/ledger/dedup.ts';
+import { recordServedUrl } from './db/operations/instance.ts';
 import { type EmbeddedDatabase, openEmbedded } from './embedded/embedded.ts';
 import { Supervisor } from './engine/supervisor.ts';
 import { listenForMails, type MailListener } from './http/history/feedback-mails.ts';
@@ -49,7 +50,7 @@ import { KeyUse } from './services/identity/key-use.ts';
 import { Mailer } from './services/identity/mail.ts';
 import { createSignIn } from './services/identity/sign-in-state.ts';
 import { WorkerRounds } from './services/operations/backlog.ts';
-import { InstanceGuard } from './services/operations/instance.ts';
+import { findLinkUrl, InstanceGuard } from './services/operations/instance.ts';
 import { runMaintenance } from './services/operations/maintenance.ts';
 import { recoverMoves } from './services/operations/organization-moves.ts';
 import { OutboxDrains } from './services/operations/outbox-drains.ts';
@@ -135,6 +136,7 @@ export async function openRuntime(
     if (config.cell !== undefined) await assignCell(db, config.cell);
     const tenantCache = new TenantCache(db);
     const keyring = await openKeyring(config);
+    const linkUrl = wait ? linkUrlOf(config) : await findLinkUrl(db, linkUrlOf(config), config);
     const cipher = createCipher(keyring);
     const signer = createSigner(keyring);
     const deps: Deps = {
@@ -167,7 +169,7 @@ export async function openRuntime(
         providers,
         rendering,
         linksFor: createSampleLinks(config.baseUrl),
-        acknowledgeUrlFor: createSampleAcknowledgeLinks(linkUrlOf(config)),
+        acknowledgeUrlFor: createSampleAcknowledgeLinks(linkUrl),
       }),
       rendering,
       inboxStreams: new InboxStreams(database.pool, log),
@@ -361,6 +363,10 @@ export async function startService(
       port: config.port,
       listenTextResolver: where => `Belfry ${version} (role ${config.role}) listens on ${where}`,
     });
+    if (config.role !== 'worker') {
+      const port = Number(new URL(address).port);
+      await recordServedUrl(deps.db, linkUrlOf({ ...config, port }) ?? '');
+    }
     return { address, metricsAddress, mailPort: mails?.port, runtime, replicaReads, stop };
   } catch (error) {
     await stop();

@@ -106,3 +106,6 @@ export function refreshAll(queries: QueryClient, prefixes: PathPrefix[], refetch
     refetchType,
   });
 }
+
+/** How users can sign in. It changes only with the settings of the server. */
+export const signInOptionsQuery = { ...read('/api/session/options/', {}), staleTime: Number.POSITIVE_INFINITY };

@@ -24,12 +24,6 @@ export const sessionQuery = {
   retry: (count: number, error: Error) => !(error instanceof ApiError) && count < 3,
 };
 
-/** Returns the path to open after signing in; only paths of this console are allowed, never another host. */
-export function returnPath(search: string): string {
-  const path = new URLSearchParams(search).get('to') ?? '/';
-  return /^\/(?![/\\])/.test(path) ? path : '/';
-}
-
 /** How often an ended session is checked. */
 const endedMs = 5_000;
 

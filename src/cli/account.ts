@@ -7,13 +7,14 @@ import {
   resetPassword,
   resetTwoFactor,
 } from '../services/identity/accounts.ts';
+import { unlinkAccount, unlinkIssuer } from '../services/identity/oidc-links.ts';
 import { type Command, requireDatabaseHere, type Terminal, usageError } from './command.ts';
 import { formatTable, formatTime } from './format.ts';
 
 export const account: Command = {
   name: 'account',
   usage:
-    'create --email EMAIL | list [--json] | reset-password --email EMAIL | reset-two-factor --email EMAIL | remove --email EMAIL',
+    'create --email EMAIL | list [--json] | reset-password --email EMAIL | reset-two-factor --email EMAIL | unlink --email EMAIL | remove --email EMAIL',
   summary: 'Manage the accounts that sign in to the console.',
   details: `create            Create an account and print its password.
   --email EMAIL
@@ -30,6 +31,10 @@ reset-password    Set and print a new password, and end all sessions of the acco
 reset-two-factor  Remove authenticator app, passkeys and recovery codes, and end all sessions. For users who have lost
                   all of them: the password alone is enough again.
   --email EMAIL
+unlink            Remove the link to the identity provider, and end all sessions. For users whose identity was created again: the
+                  next sign-in with the provider links the identity that has their verified email.
+  --email EMAIL
+  --issuer URL        instead of --email: all accounts of this provider, after OIDC_ISSUER was changed
 remove            Delete the account from every organization, permanently.
   --email EMAIL
 
@@ -39,6 +44,7 @@ Works directly on the database, also while a server is running. To add users to 
     'belfry account create --email joe@acme.test --org acme --role editor',
     'belfry account reset-password --email jane@acme.test',
     'belfry account reset-two-factor --email jane@acme.test',
+    'belfry account unlink --email jane@acme.test',
   ],
   async run([action, ...args], terminal) {
     // Accounts belong to the whole instance, an API key to one organization.
@@ -52,10 +58,14 @@ Works directly on the database, also while a server is running. To add users to 
         return reset(args, terminal);
       case 'reset-two-factor':
         return clearTwoFactor(args, terminal);
+      case 'unlink':
+        return unlink(args, terminal);
       case 'remove':
         return remove(args, terminal);
       default:
-        throw usageError('choose create, list, reset-password, reset-two-factor or remove: see `belfry help account`');
+        throw usageError(
+          'choose create, list, reset-password, reset-two-factor, unlink or remove: see `belfry help account`',
+        );
     }
   },
 };
@@ -96,13 +106,14 @@ async function list(args: string[], terminal: Terminal): Promise<number> {
   else
     terminal.print(
       formatTable([
-        ['EMAIL', 'NAME', 'ADMIN', 'LAST SEEN', '2FA', 'ROLES'],
+        ['EMAIL', 'NAME', 'ADMIN', 'LAST SEEN', '2FA', 'SSO', 'ROLES'],
         ...rows.map(row => [
           row.email,
           row.name,
           row.admin ? 'yes' : '',
           row.last_seen_at ? formatTime(row.last_seen_at) : 'never',
           row.two_factor ? 'on' : 'off',
+          row.oidc_issuer ?? '',
           row.roles.join(' '),
         ]),
       ]),
@@ -127,6 +138,23 @@ async function clearTwoFactor(args: string[], terminal: Terminal): Promise<numbe
   const email = emailOf(values.email);
   await terminal.withDeps(deps => resetTwoFactor(deps, email));
   terminal.print(`Removed the second factors of ${email}.`);
+  return 0;
+}
+
+async function unlink(args: string[], terminal: Terminal): Promise<number> {
+  const { values } = parseArgs({ args, options: { email: { type: 'string' }, issuer: { type: 'string' } } });
+  const { issuer } = values;
+  if (issuer !== undefined) {
+    if (values.email !== undefined) throw usageError('use either --email or --issuer');
+    const count = await terminal.withDeps(deps => unlinkIssuer(deps, issuer));
+    terminal.print(`Accounts unlinked from ${issuer}: ${count}.`);
+    return 0;
+  }
+  const email = emailOf(values.email);
+  const wasLinked = await terminal.withDeps(deps => unlinkAccount(deps, email));
+  terminal.print(
+    wasLinked ? `Unlinked ${email} from the identity provider.` : `${email} is not linked to an identity provider.`,
+  );
   return 0;
 }
 

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { linkUrlOf } from '../config.ts';
 import { runDoctorChecks } from '../services/operations/doctor.ts';
 import type { Check } from '../services/operations/health.ts';
+import { findLinkUrl } from '../services/operations/instance.ts';
 import { type Command, type Terminal, usageError } from './command.ts';
 import { checkDomain } from './doctor-domain.ts';
 import { formatTable } from './format.ts';
@@ -66,8 +67,10 @@ async function runChecks(terminal: Terminal): Promise<Check[]> {
     return examineServer(terminal.config.url!, () => remote.request<{ token: string }>('GET', '/api/system/ping/'));
   try {
     const { config } = terminal;
-    const settings = { ...config, linkUrl: linkUrlOf(config) };
-    return await terminal.withDeps(deps => runDoctorChecks(deps, Date.now(), settings));
+    return await terminal.withDeps(async deps => {
+      const linkUrl = await findLinkUrl(deps.db, linkUrlOf(config), config);
+      return runDoctorChecks(deps, Date.now(), { ...config, linkUrl });
+    });
   } catch (error) {
     return [{ name: 'database', ok: false, detail: (error as Error).message }];
   }

@@ -66,6 +66,12 @@ const catalogue = {
   'oidc.failed': ['unauthorized', 'The identity provider did not sign you in'],
   'oidc.unverified': ['forbidden', 'The identity provider has not verified your email'],
   'oidc.unknown': ['forbidden', 'There is no account or invite for your email'],
+  'oidc.linked': [
+    'forbidden',
+    'Your account is linked to another identity at the identity provider: ask an owner of your organization to unlink it',
+  ],
+  'oidc.unconfirmed': ['forbidden', 'The identity provider did not confirm that it is you: sign in again'],
+  'account.shared': ['forbidden', 'The account belongs to others as well'],
   'test.address': ['forbidden', 'A test may not be sent to this address'],
   'role.permission': ['forbidden', 'Your role lacks a permission'],
 

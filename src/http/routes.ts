@@ -299,6 +299,7 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/account/', 'account:read', accounts.listAccounts),
   patch('/api/o/:org/account/:account/', 'account:write', accounts.updateAccount),
   del('/api/o/:org/account/:account/', 'account:write', accounts.removeAccount),
+  del('/api/o/:org/account/:account/identity/', 'account:write', accounts.unlinkAccount),
   get('/api/o/:org/invite/', 'account:read', invites.listInvites),
   post('/api/o/:org/invite/', 'account:write', invites.createInvite),
   del('/api/o/:org/invite/:invite/', 'account:write', invites.withdrawInvite),

@@ -23,6 +23,8 @@ export interface Identity {
   email: string | undefined;
   emailVerified: boolean;
   name: string | undefined;
+  /** When the user entered their credentials, in milliseconds since the epoch, if the provider reports it. */
+  authenticatedAt: number | undefined;
 }
 
 const timeoutSeconds = 10;
@@ -37,7 +39,8 @@ export class Oidc {
     this.#settings = settings;
   }
 
-  async begin(redirectUri: string): Promise<{ url: string; state: OidcState }> {
+  /** `again`: the provider asks for the credentials even if the user is signed in there, and reports when they were entered. */
+  async begin(redirectUri: string, { again = false } = {}): Promise<{ url: string; state: OidcState }> {
     const client = await import('openid-client');
     const provider = await this.#provider();
     const state = {
@@ -52,6 +55,7 @@ export class Oidc {
       code_challenge_method: 'S256',
       state: state.state,
       nonce: state.nonce,
+      ...(again && { prompt: 'login', max_age: '0' }),
     });
     return { url: url.href, state };
   }
@@ -80,6 +84,7 @@ export class Oidc {
       // One large provider sends it as a string.
       emailVerified: verified === true || (verified as unknown) === 'true',
       name: typeof name === 'string' ? name : undefined,
+      authenticatedAt: claims.auth_time === undefined ? undefined : claims.auth_time * 1_000,
     };
   }
 

@@ -11,10 +11,10 @@ import type { Service } from '../../src/app.ts';
 import { createAccount } from '../../src/services/identity/accounts.ts';
 import { createDemo } from '../../src/services/operations/demo.ts';
 import { Browser as Client, simulateAttemptsFromAnywhere } from '../support/accounts.ts';
-
-import { axeViolations, openBrowser, signIn, type Visit, visit } from '../support/browser.ts';
+import { axeViolations, openBrowser, signIn, takeScreenshots, type Visit, visit } from '../support/browser.ts';
 import { testService } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
+import { client as oidcClient, startProvider, type TestProvider } from '../support/oidc.ts';
 import { openSmtpPeer, type SmtpPeer } from '../support/smtp.ts';
 import { codeOf } from '../support/totp.ts';
 
@@ -23,6 +23,8 @@ vi.setConfig({ testTimeout: 240_000 });
 
 let service: Service;
 let mailing: Service;
+let sso: Service;
+let provider: TestProvider;
 let smtp: SmtpPeer;
 let browser: Browser;
 
@@ -35,12 +37,22 @@ beforeAll(async () => {
     BASE_URL: 'https://belfry.acme.test',
     BELFRY_MAIL_URL: `smtp://localhost:${smtp.port}?from=no-reply@acme.test`,
   });
-  for (const { runtime } of [service, mailing]) await createDemo(runtime.deps);
+  provider = await startProvider();
+  sso = await testService({
+    BELFRY_ROLE: 'api',
+    OIDC_ISSUER: provider.issuer,
+    OIDC_CLIENT_ID: oidcClient.id,
+    OIDC_CLIENT_SECRET: oidcClient.secret,
+    OIDC_NAME: 'Example',
+  });
+  provider.allowRedirect(`${addressOf(sso)}/api/session/oidc/callback/`);
+  for (const { runtime } of [service, mailing, sso]) await createDemo(runtime.deps);
   browser = await openBrowser();
 });
 afterAll(async () => {
   await browser.close();
-  await Promise.all([service.stop(), mailing.stop()]);
+  await Promise.all([service.stop(), mailing.stop(), sso.stop()]);
+  await provider.stop();
   await smtp.close();
 });
 
@@ -383,5 +395,87 @@ test('the audit log export applies the filters', { tags: ['sweep'] }, async () =
   expect(download.suggestedFilename()).toMatch(/^demo-audit-.*\.jsonl$/);
   const lines = (await readFile(await download.path(), 'utf8')).trimEnd().split('\n');
   expect(lines.map(line => JSON.parse(line).action)).toEqual(['sign in', 'create']);
+  await visitor.close();
+});
+
+test('a user with single sign-on only joins, returns to pages and confirms changes without a password', async () => {
+  const owner = new Client(sso.address);
+  const ownerPerson = await createPerson('owner', sso);
+  await owner.signIn(ownerPerson.email, ownerPerson.password);
+  const email = 'only-sso@demo.test';
+  const invite = { email, role: 'viewer' };
+  const { body } = await owner.ask({ method: 'POST', path: '/api/o/demo/invite/', body: invite });
+  provider.people.set('kim', { email, email_verified: true, name: 'Kim' });
+  provider.subject = 'kim';
+  const visitor = await openVisit(sso);
+  const { page } = visitor;
+  const follow = () => page.getByRole('link', { name: 'Continue with Example' }).click();
+
+  await page.goto(new URL(body.link).pathname);
+  await page.getByText(`Sign in there as ${email} to join.`).waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  await takeScreenshots(page, 'sso-invite');
+  await follow();
+  await page.waitForURL(/\/o\/demo/);
+
+  await page.goto('/o/demo/account');
+  await page.getByText('Your account has no password. You sign in with Example.').waitFor();
+  expect(await button(page, 'Change password').count()).toBe(0);
+  const confirmed_at = new Date(Date.now() - 3_600_000);
+  await sso.runtime.deps.db.updateTable('sessions').set({ confirmed_at }).execute();
+  await button(page, 'Set up').click();
+  await page.getByRole('dialog', { name: 'Confirm it’s you' }).getByText('You sign in with Example.').waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  await follow();
+  await page.waitForURL(/\/o\/demo\/account$/);
+  await button(page, 'Set up').click();
+  await page.getByRole('dialog', { name: 'Set up an authenticator app' }).waitFor();
+
+  await page.goto('/sign-in?to=/o/demo/people');
+  await page.waitForURL(/\/o\/demo\/people$/);
+  // Never to another host.
+  await page.goto('/sign-in?to=/%09/evil.test/o/demo');
+  await page.waitForURL(/localhost:\d+\/o\/demo/);
+  await signOut(page);
+  await page.goto('/o/demo/team?q=x');
+  await page.waitForURL(/\/sign-in\?to=/);
+  await follow();
+  await page.waitForURL(/\/o\/demo\/team\?q=x$/);
+  await visitor.close();
+});
+
+test('the sign-in page shows only known errors, and an owner unlinks an identity that was created again', async () => {
+  const person = await createPerson('viewer', sso);
+  const identity = { email: person.email, email_verified: true, name: 'Pat' };
+  const visitor = await openVisit(sso);
+  const { page } = visitor;
+  const alert = page.getByRole('alert');
+  await page.goto('/sign-in?error=Call%20555-1234');
+  await alert.getByText('The sign-in failed. Try again.').waitFor();
+  expect(await page.getByText('555').count()).toBe(0);
+  await page.goto('/sign-in?error=constructor');
+  await alert.getByText('The sign-in failed. Try again.').waitFor();
+  const { db } = sso.runtime.deps;
+  const link = { oidc_issuer: provider.issuer, oidc_subject: 'created before' };
+  await db.updateTable('accounts').set(link).where('email', '=', person.email).execute();
+  provider.people.set('again', identity);
+  provider.subject = 'again';
+  await page.goto('/sign-in');
+  await page.getByRole('link', { name: 'Continue with Example' }).click();
+  await alert.getByText(/^Your account is linked to another identity .* ask an owner/).waitFor();
+  await takeScreenshots(page, 'sso-linked');
+
+  const owner = await openVisit(sso);
+  await signIn(owner.page, await createPerson('owner', sso));
+  await owner.page.goto('/o/demo/team');
+  await owner.page.getByRole('button', { name: `Unlink ${person.email} from single sign-on` }).waitFor();
+  expect(await axeViolations(owner.page)).toEqual([]);
+  await takeScreenshots(owner.page, 'sso-team');
+  await owner.page.getByRole('button', { name: `Unlink ${person.email} from single sign-on` }).click();
+  await owner.page.getByRole('dialog').getByRole('button', { name: 'Unlink' }).click();
+  await owner.page.getByText(`Unlinked ${person.email}.`).waitFor();
+  await owner.close();
+  await page.getByRole('link', { name: 'Continue with Example' }).click();
+  await page.waitForURL(/\/o\/demo/);
   await visitor.close();
 });

@@ -55,6 +55,22 @@ test('an account is created, listed, given a new password and removed while the 
   expect(JSON.parse((await account(['list', '--json'])).stdout)).not.toContainEqual(expect.objectContaining({ email }));
 });
 
+test('unlink removes the link of one account, and of all accounts of an issuer', async () => {
+  const issuer = 'https://previous.example';
+  const { db } = service.runtime.deps;
+  const emails = ['linked-1@people.test', 'linked-2@people.test'];
+  for (const email of emails) {
+    const fields = { email, name: '', admin: false, email_verified: true, oidc_issuer: issuer, oidc_subject: email };
+    await db.insertInto('accounts').values(fields).execute();
+  }
+  expect((await account(['list'])).stdout).toContain(issuer);
+  expect((await account(['unlink', '--email', emails[0]!])).stdout).toBe(
+    `Unlinked ${emails[0]} from the identity provider.\n`,
+  );
+  expect((await account(['unlink', '--issuer', issuer])).stdout).toBe(`Accounts unlinked from ${issuer}: 1.\n`);
+  expect((await account(['list'])).stdout).not.toContain(issuer);
+});
+
 test('reset-two-factor lets a user who has lost every second factor sign in with the password', async () => {
   const email = 'lost@people.test';
   const { stdout } = await account(['create', '--email', email]);
@@ -104,7 +120,7 @@ test('a member is created with a password from standard input', async () => {
 });
 
 test.each([
-  [[], 2, 'choose create, list, reset-password, reset-two-factor or remove'],
+  [[], 2, 'choose create, list, reset-password, reset-two-factor, unlink or remove'],
   [['create'], 2, '--email is missing'],
   [['create', '--email', 'x@people.test', '--org', 'acme'], 2, '--org and --role must be used together'],
   [['create', '--email', 'x@people.test', '--org', 'acme', '--role', 'king'], 2, '--role must be one of'],

@@ -59,6 +59,7 @@ describe('an invite', () => {
       email,
       role: 'editor',
       expires_at: answer.body.expires_at,
+      password: true,
     });
     const { body: list, text } = await owner.ask({ path: '/api/o/acme/invite/' });
     expect(list).toContainEqual(expect.objectContaining({ email, role: 'editor', invited_by: owner.email }));
@@ -244,6 +245,7 @@ describe('members', () => {
       created_at: expect.any(String),
       last_seen_at: expect.any(String),
       two_factor: false,
+      linked: false,
     });
     expect(text).not.toContain(other.email);
   });

@@ -124,7 +124,7 @@ test('an unverified email does not sign in', async () => {
 test('an account linked to one subject cannot be used by another subject with the same email', async () => {
   const { email } = await newAccount(service.runtime.deps);
   expect((await signInAs(addProviderUser({ email }))).end).toBe('/');
-  expect((await signInAs(addProviderUser({ email }))).end).toBe('/sign-in?error=oidc.unknown');
+  expect((await signInAs(addProviderUser({ email }))).end).toBe('/sign-in?error=oidc.linked');
 });
 
 test('a user who cancels at the provider is redirected back', async () => {

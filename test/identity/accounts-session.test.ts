@@ -40,7 +40,7 @@ test('email and password open a session with the account and its permissions', a
   const browser = new Browser(service.address);
   const answer = await browser.signIn(email.toUpperCase());
   const session = {
-    account: { id, email, name: 'Ann', admin: false, two_factor: false },
+    account: { id, email, name: 'Ann', admin: false, two_factor: false, has_password: true },
     organizations: [
       {
         slug: 'acme',

@@ -1,4 +1,5 @@
 /** Every write is recorded in the audit log. The tests are generated from the route table, so that none is missed. */
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { routes } from '../../src/http/routes.ts';
@@ -21,6 +22,10 @@ beforeAll(async () => {
     .updateTable('occurrences')
     .set({ status: 'sending', completed_at: null })
     .where('organization_id', '=', tenants.acme.id)
+    .execute();
+  await service.runtime.deps.db
+    .updateTable('accounts')
+    .set({ oidc_issuer: 'https://id.test', oidc_subject: sql`id::text` })
     .execute();
   // The delivery of the other one failed, so that it can be retried.
   await service.runtime.deps.db

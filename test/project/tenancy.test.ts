@@ -115,6 +115,8 @@ const acrossTenants: Record<string, string> = {
   forgetAttemptsAcrossTenants: 'about an email, whoever it belongs to',
   findAccountByIdAcrossTenants: 'a person may be a member of several organizations',
   listAccountsAcrossTenants: 'for the operator, at the command line',
+  listAccountsOfIssuerAcrossTenants: 'for the operator, after the identity provider was changed',
+  countMembershipsAcrossTenants: 'an account that belongs to several organizations is unlinked by no single one',
   listInvitesForAcrossTenants: 'whoever invited the owner of an email',
   listAccessibleOrganizationsAcrossTenants: 'the organizations of one person',
   takeAttemptAcrossTenants: 'about an email, whoever it belongs to',

@@ -50,7 +50,7 @@ const apnsError = (status: number, reason: string) => json(status, { reason });
 const each = (
   status: number,
   reasons: string[],
-  outcome: typeof gone | typeof denied | { retry: boolean; ofRecipient?: boolean },
+  outcome: typeof gone | typeof denied | { retry: boolean; ofRecipient?: true },
 ) =>
   Object.fromEntries(reasons.map(reason => [reason, [apnsError(status, reason), outcome] as [never, typeof outcome]]));
 

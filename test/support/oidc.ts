@@ -16,6 +16,8 @@ export interface TestProvider {
   people: Map<string, Claims>;
   /** The user of the browser. */
   subject: string;
+  /** When the user entered the credentials, in milliseconds since the epoch; now if undefined. */
+  authenticatedAt: number | undefined;
   /** Must be called before the first sign-in. */
   allowRedirect(uri: string): void;
   stop(): Promise<void>;
@@ -33,13 +35,19 @@ export async function startProvider(): Promise<TestProvider> {
     issuer,
     people,
     subject: '',
+    authenticatedAt: undefined,
     allowRedirect: uri => {
       const provider = build(issuer, uri, testProvider);
       const answer = provider.callback();
       handle = (request, response) => {
         if (!request.url!.startsWith('/interaction/')) return answer(request, response);
         const result = people.has(testProvider.subject)
-          ? { login: { accountId: testProvider.subject } }
+          ? {
+              login: {
+                accountId: testProvider.subject,
+                ts: Math.floor((testProvider.authenticatedAt ?? Date.now()) / 1_000),
+              },
+            }
           : { error: 'access_denied' };
         provider.interactionFinished(request, response, result).catch((error: Error) => response.end(String(error)));
       };

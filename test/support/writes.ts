@@ -213,6 +213,7 @@ export const writes: Record<string, Write> = {
   withdrawInvite: { action: 'delete', noun: 'invite' },
   updateAccount: { body: () => ({ role: 'editor' }), action: 'update', noun: 'account' },
   removeAccount: { action: 'remove', noun: 'account' },
+  unlinkAccount: { action: 'unlink', noun: 'account' },
   updateKey: { body: () => ({ name: `key ${++count}` }), action: 'update', noun: 'key' },
   rotateKey: { body: () => ({ overlap: '1h' }), action: 'rotate', noun: 'key' },
   deleteKey: { params: ({ revokedKeyId }) => ({ key: revokedKeyId }), action: 'delete', noun: 'key' },

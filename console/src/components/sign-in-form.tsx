@@ -1,16 +1,17 @@
 /** The form for signing in: password with second factor, passkey, or identity provider. */
 import { Anchor, Button, Divider, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { IconFingerprint, IconLogin2 } from '@tabler/icons-react';
+import { IconFingerprint } from '@tabler/icons-react';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { type ComponentType, type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link } from 'react-router';
 import { ApiError, api, take } from '../api.ts';
 import type { Session } from '../api-types.ts';
 import { requestPasskey, supportsPasskeys } from '../passkeys.ts';
-import { read } from '../queries.ts';
+import { signInOptionsQuery } from '../queries.ts';
 import { texts } from '../texts/account.ts';
 import { FormError } from './auth-layout.tsx';
+import { ProviderButton } from './provider-button.tsx';
 import { challengeOf, SecondFactor } from './second-factor.tsx';
 import { duration } from './time.tsx';
 
@@ -22,15 +23,14 @@ interface SignInFormProps {
   onDone: (session: Session) => void;
   /** Shown until the first attempt. */
   error?: Error | undefined;
+  /** The path of the console to open after the identity provider. */
+  to?: string;
   /** The account of a session that has ended. Nothing in the form leaves the page. */
   account?: string;
 }
 
-export function SignInForm({ Layout, title, lead, onDone, error: initialError, account }: SignInFormProps) {
-  const { data: options } = useQuery({
-    ...read('/api/session/options/', {}),
-    staleTime: Number.POSITIVE_INFINITY,
-  });
+export function SignInForm({ Layout, title, lead, onDone, error: initialError, to = '/', account }: SignInFormProps) {
+  const { data: options } = useQuery(signInOptionsQuery);
   const form = useForm({ initialValues: { email: account ?? '', password: '', code: '' } });
   const signIn = useMutation({
     mutationFn: ({ code, ...body }: typeof form.values) =>
@@ -141,19 +141,7 @@ export function SignInForm({ Layout, title, lead, onDone, error: initialError, a
             {texts.signInWithAPasskey}
           </Button>
         )}
-        {options?.oidc && (
-          <Button
-            component="a"
-            href="/api/session/oidc/"
-            {...(account && { target: '_blank', rel: 'noopener' })}
-            variant="default"
-            size="sm"
-            fullWidth
-            leftSection={<IconLogin2 size={16} stroke={1.6} />}
-          >
-            {texts.continueWith(options.oidc.name)}
-          </Button>
-        )}
+        {options?.oidc && <ProviderButton name={options.oidc.name} to={to} newTab={account !== undefined} />}
         {!account && (
           <Text size="xs" c="dimmed" ta="center">
             {options && texts.versionPrefix(options.version)}

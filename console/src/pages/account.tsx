@@ -1,9 +1,10 @@
 /** The user's own account, the same in every organization. */
 import { PasswordInput, Stack, Text, TextInput } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { api, setCsrfToken, take } from '../api.ts';
 import { ApiForm, useApiForm } from '../components/api-form.tsx';
 import { Page, Section } from '../components/page.tsx';
+import { signInOptionsQuery } from '../queries.ts';
 import { sessionQuery, useSession } from '../session.tsx';
 import { texts } from '../texts/account.ts';
 import { Sessions } from './account/sessions.tsx';
@@ -17,9 +18,7 @@ export default function AccountPage() {
         <Section title={texts.name}>
           <NameForm />
         </Section>
-        <Section title={texts.password}>
-          <PasswordForm />
-        </Section>
+        <Section title={texts.password}>{account.has_password ? <PasswordForm /> : <NoPassword />}</Section>
         <TwoFactor />
         <Sessions />
       </Stack>
@@ -45,6 +44,11 @@ function NameForm() {
       />
     </ApiForm>
   );
+}
+
+function NoPassword() {
+  const { data: options } = useQuery(signInOptionsQuery);
+  return <Text size="sm">{options?.oidc ? texts.passwordOfProvider(options.oidc.name) : texts.noPassword}</Text>;
 }
 
 const empty = { current: '', password: '', again: '' };

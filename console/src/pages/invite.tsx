@@ -1,16 +1,17 @@
 /** Accepts an invite with a new account, an existing one or the one that is signed in. */
-import { Button, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Divider, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useParams } from 'react-router';
 import { api, setCsrfToken, take } from '../api.ts';
 import { AuthLayout, FormError } from '../components/auth-layout.tsx';
 import { fieldErrors } from '../components/form.tsx';
+import { ProviderButton } from '../components/provider-button.tsx';
 import { challengeOf, SecondFactor } from '../components/second-factor.tsx';
 import { Failure, Loading } from '../components/states.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { to } from '../paths.ts';
-import { read } from '../queries.ts';
+import { read, signInOptionsQuery } from '../queries.ts';
 import { sessionQuery } from '../session.tsx';
 import { texts } from '../texts/team.ts';
 
@@ -22,6 +23,7 @@ export default function AcceptInvite() {
   const invite = useQuery({
     ...read('/api/invite/{token}/', { path: { token } }),
   });
+  const oidc = useQuery(signInOptionsQuery).data?.oidc;
   const form = useForm({ initialValues: { name: '', password: '' } });
   const accept = useMutation({
     mutationFn: (body: { name?: string; password?: string }) =>
@@ -79,34 +81,47 @@ export default function AcceptInvite() {
           </Button>
         </Stack>
       ) : (
-        <form
-          aria-label={texts.join}
-          onSubmit={form.onSubmit(({ name, password }) => accept.mutate({ password, ...(name.trim() && { name }) }))}
-        >
-          <Stack gap="sm">
-            <FormError error={accept.error} />
-            <TextInput
-              label={texts.yourName}
-              autoComplete="name"
-              description={texts.nameHint}
-              {...form.getInputProps('name')}
-            />
-            <PasswordInput
-              label={texts.password}
-              autoComplete="new-password"
-              required
-              withAsterisk={false}
-              visibilityToggleButtonProps={{ 'aria-label': texts.showPassword }}
-              {...form.getInputProps('password')}
-            />
+        <Stack>
+          {invite.data.password && (
+            <form
+              aria-label={texts.join}
+              onSubmit={form.onSubmit(({ name, password }) =>
+                accept.mutate({ password, ...(name.trim() && { name }) }),
+              )}
+            >
+              <Stack gap="sm">
+                <FormError error={accept.error} />
+                <TextInput
+                  label={texts.yourName}
+                  autoComplete="name"
+                  description={texts.nameHint}
+                  {...form.getInputProps('name')}
+                />
+                <PasswordInput
+                  label={texts.password}
+                  autoComplete="new-password"
+                  required
+                  withAsterisk={false}
+                  visibilityToggleButtonProps={{ 'aria-label': texts.showPassword }}
+                  {...form.getInputProps('password')}
+                />
+                <Text size="xs" c="dimmed">
+                  {texts.existingAccountHint}
+                </Text>
+                <Button type="submit" size="sm" loading={accept.isPending}>
+                  {texts.joinOrganization(organization.name)}
+                </Button>
+              </Stack>
+            </form>
+          )}
+          {oidc && invite.data.password && <Divider label={texts.or} />}
+          {oidc && <ProviderButton name={oidc.name} to={to.overview(organization.slug)} />}
+          {oidc && (
             <Text size="xs" c="dimmed">
-              {texts.existingAccountHint}
+              {texts.acceptWithProviderHint(email)}
             </Text>
-            <Button type="submit" size="sm" loading={accept.isPending}>
-              {texts.joinOrganization(organization.name)}
-            </Button>
-          </Stack>
-        </form>
+          )}
+        </Stack>
       )}
     </AuthLayout>
   );

@@ -1,6 +1,6 @@
 /** Accounts that can sign in to the organization, their roles, and invites. */
-import { Alert, Box, Button, Select, Stack, Text, TextInput } from '@mantine/core';
-import { IconTrash, IconUserPlus } from '@tabler/icons-react';
+import { Alert, Box, Button, Group, Select, Stack, Text, TextInput } from '@mantine/core';
+import { IconTrash, IconUnlink, IconUserPlus } from '@tabler/icons-react';
 import { api, take } from '../api.ts';
 import type { Account, CreatedInvite, Invite } from '../api-types.ts';
 import { GuardedButton, useAction } from '../components/actions.tsx';
@@ -104,6 +104,21 @@ function Accounts() {
     done: (_, { email }) => texts.removed(email),
     refresh,
   });
+  const unlink = useAction({
+    run: (of: Account) =>
+      take(api.DELETE('/api/o/{org}/account/{account}/identity/', { params: { path: { org, account: of.id } } })),
+    done: (_, { email }) => texts.unlinked(email),
+    refresh,
+  });
+  const askUnlink = async (of: Account) => {
+    const confirmed = await confirm({
+      title: texts.unlinkQuestion(of.email),
+      children: texts.unlinkHint,
+      action: texts.unlinkAction,
+      danger: true,
+    });
+    if (confirmed) unlink.mutate(of);
+  };
   const askChange = async (of: Account, role: string) => {
     const lower = of.id === self.id && ranks.indexOf(role) < ranks.indexOf(of.role);
     const confirmed =
@@ -172,16 +187,27 @@ function Accounts() {
     {
       head: texts.remove,
       hidesHeader: true,
-      width: 48,
+      width: list.rows.some(({ linked }) => linked) ? 84 : 48,
       align: 'right',
       cell: account => (
-        <GuardedIcon
-          permission="account:write"
-          label={texts.removeMember(account.email)}
-          onClick={() => void askRemove(account)}
-        >
-          <IconTrash size={15} stroke={1.6} />
-        </GuardedIcon>
+        <Group gap={4} wrap="nowrap" justify="flex-end">
+          {account.linked && (
+            <GuardedIcon
+              permission="account:write"
+              label={texts.unlink(account.email)}
+              onClick={() => void askUnlink(account)}
+            >
+              <IconUnlink size={15} stroke={1.6} />
+            </GuardedIcon>
+          )}
+          <GuardedIcon
+            permission="account:write"
+            label={texts.removeMember(account.email)}
+            onClick={() => void askRemove(account)}
+          >
+            <IconTrash size={15} stroke={1.6} />
+          </GuardedIcon>
+        </Group>
       ),
     },
   ];

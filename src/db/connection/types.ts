@@ -367,6 +367,7 @@ export interface Instance {
   seen_at: Generated<Date>;
   paused_at: Date | null;
   paused_reason: string | null;
+  served_url: string | null;
 }
 
 export interface Invites {

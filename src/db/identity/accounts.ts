@@ -12,6 +12,7 @@ export interface Account {
   admin: boolean;
   /** The account's `sub` claim at the identity provider. */
   oidc_subject: string | null;
+  oidc_issuer: string | null;
   /** Incremented whenever sessions are ended. A sign-in that read a lower value opens no session. */
   generation: number;
 }
@@ -24,6 +25,7 @@ const columns = [
   'password_hash',
   'admin',
   'oidc_subject',
+  'oidc_issuer',
   'generation',
 ] as const;
 
@@ -40,6 +42,20 @@ export async function findAccountForUpdateAcrossTenants(db: Db, id: number) {
   return db.selectFrom('accounts').select(columns).where('id', '=', id).forUpdate().executeTakeFirst();
 }
 
+export async function listAccountsOfIssuerAcrossTenants(db: Db, issuer: string) {
+  return db.selectFrom('accounts').select(['id', 'email']).where('oidc_issuer', '=', issuer).orderBy('id').execute();
+}
+
+/** Returns how many organizations the account is a member of, including those that have moved to another cell. */
+export async function countMembershipsAcrossTenants(db: Db, id: number): Promise<number> {
+  const { count } = await db
+    .selectFrom('memberships')
+    .select(sql<number>`count(*)::int`.as('count'))
+    .where('account_id', '=', id)
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
 /** Finds the account linked to an identity at the identity provider. */
 export async function findAccountBySubjectAcrossTenants(db: Db, issuer: string, subject: string) {
   return db
@@ -50,7 +66,7 @@ export async function findAccountBySubjectAcrossTenants(db: Db, issuer: string, 
     .executeTakeFirst();
 }
 
-type NewAccount = Omit<Account, 'id' | 'oidc_subject' | 'generation'> & {
+type NewAccount = Omit<Account, 'id' | 'oidc_subject' | 'oidc_issuer' | 'generation'> & {
   oidc_issuer?: string;
   oidc_subject?: string;
 };
@@ -67,7 +83,7 @@ export async function createAccountAcrossTenants(db: Db, account: NewAccount): P
 }
 
 type AccountFields = Partial<
-  Pick<Account, 'name' | 'password_hash' | 'email_verified'> & { oidc_issuer: string; oidc_subject: string }
+  Pick<Account, 'name' | 'password_hash' | 'email_verified' | 'oidc_issuer' | 'oidc_subject'>
 >;
 
 export async function updateAccountAcrossTenants(db: Db, id: number, fields: AccountFields): Promise<void> {
@@ -98,6 +114,7 @@ export async function listAccountsAcrossTenants(db: Db) {
       'a.admin',
       'a.created_at',
       'a.last_seen_at',
+      'a.oidc_issuer',
       hasTwoFactor('a').as('two_factor'),
       sql<
         string[]

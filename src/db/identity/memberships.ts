@@ -16,8 +16,8 @@ export async function findMember(db: Db, organizationId: number, accountId: numb
   return row && { ...row, role: row.role as Role };
 }
 
-export async function isMember(db: Db, organizationId: number, email: string): Promise<boolean> {
-  return (await members(db, organizationId).where('a.email', '=', email).executeTakeFirst()) !== undefined;
+export async function findMemberByEmail(db: Db, organizationId: number, email: string) {
+  return members(db, organizationId).where('a.email', '=', email).executeTakeFirst();
 }
 
 const members = (db: Db, organizationId: number) =>
@@ -32,6 +32,7 @@ const members = (db: Db, organizationId: number) =>
       'm.created_at',
       'a.last_seen_at',
       hasTwoFactor('a').as('two_factor'),
+      sql<boolean>`a.oidc_subject is not null`.as('linked'),
     ])
     .where('m.organization_id', '=', organizationId);
 

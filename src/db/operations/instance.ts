@@ -95,6 +95,20 @@ export async function pauseInstance(db: Db, reason: string): Promise<void> {
   await db.updateTable('instance').set({ paused_at: sql`now()`, paused_reason: reason, xid: ownXid }).execute();
 }
 
+/** Returns null when no server has recorded it, and an empty text when the server does not know its address. */
+export async function findServedUrl(db: Db): Promise<string | null> {
+  const row = await db.selectFrom('instance').select('served_url').executeTakeFirst();
+  return row?.served_url ?? null;
+}
+
+export async function recordServedUrl(db: Db, url: string): Promise<void> {
+  await db
+    .updateTable('instance')
+    .set({ served_url: url, xid: ownXid })
+    .where('served_url', 'is distinct from', url)
+    .execute();
+}
+
 function columnsOf({ addresses, name, filesMadeAt }: ExternalIdentity) {
   return {
     addresses: [...addresses],

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { roles } from '../../core/identity/roles.ts';
 import * as queries from '../../db/identity/memberships.ts';
 import * as accounts from '../../services/identity/accounts.ts';
+import { unlinkMember } from '../../services/identity/oidc-links.ts';
 import { ifMatch, withEtag } from '../server/etag.ts';
 import { list, plain } from '../server/route.ts';
 import { closed, timestamp } from '../server/schemas.ts';
@@ -18,6 +19,7 @@ const Account = Type.Object(
     created_at: Type.String({ format: 'date-time', description: 'When the account joined the organization.' }),
     last_seen_at: Type.Union([timestamp, Type.Null()]),
     two_factor: Type.Boolean({ description: 'Whether the account has an authenticator app or a passkey.' }),
+    linked: Type.Boolean({ description: 'Whether the account is linked to an identity at the identity provider.' }),
   },
   { $id: 'Account' },
 );
@@ -69,5 +71,21 @@ export const removeAccount = plain(['org', 'account'], {
     const { deps, organization, account, caller } = call;
     await accounts.removeMember(deps, organization.id, account, caller, ifMatch(call, show));
     return { deleted: { accounts: 1 } };
+  },
+});
+
+export const unlinkAccount = plain(['org', 'account'], {
+  id: 'unlinkAccount',
+  summary: 'Unlink account',
+  description:
+    'Removes the link to the identity at the identity provider and ends the sessions of the account. The next sign-in with the ' +
+    "provider links the identity that has the account's verified email. For users whose identity was created again. Only an " +
+    'instance admin may unlink an account of several organizations or of an instance admin (403 `account.shared`).',
+  tag,
+  status: 200,
+  answer: Account,
+  handle: async call => {
+    const { deps, organization, account, caller } = call;
+    return withEtag(call, show(await unlinkMember(deps, organization.id, account, caller, ifMatch(call, show))));
   },
 });

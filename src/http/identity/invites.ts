@@ -1,19 +1,11 @@
 /** Invites: managed by an organization, and accepted by the user who follows the link. */
-import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { type Role, roles } from '../../core/identity/roles.ts';
 import { limits } from '../../core/text.ts';
 import * as queries from '../../db/identity/invites.ts';
-import { currentTime } from '../../lib/clock.ts';
-import type { Deps } from '../../services/deps.ts';
 import * as invites from '../../services/identity/invites.ts';
-import {
-  describeSession,
-  findSession,
-  forgetSession,
-  type Session as OpenSession,
-} from '../../services/identity/sessions.ts';
-import { readCookie, requireCsrfToken, setSession, siteOf, visitorOf } from '../server/cookie.ts';
+import { describeSession, forgetSession } from '../../services/identity/sessions.ts';
+import { currentSession, readCookie, setSession, siteOf, visitorOf } from '../server/cookie.ts';
 import { ifMatch } from '../server/etag.ts';
 import { list, plain } from '../server/route.ts';
 import { closed, timestamp } from '../server/schemas.ts';
@@ -44,14 +36,6 @@ function showInvite({ role, created_at, expires_at, ...invite }: invites.ListedI
   };
 }
 
-/** Returns the session of the request, if there is one; then the request needs its CSRF token. */
-async function currentSession(deps: Deps, request: FastifyRequest): Promise<OpenSession | undefined> {
-  const cookie = readCookie(request);
-  const session = cookie ? await findSession(deps, cookie, currentTime()) : undefined;
-  if (session) requireCsrfToken(deps, request, session);
-  return session;
-}
-
 export const retrieveInvite = plain(['token'], {
   id: 'retrieveInvite',
   summary: 'Retrieve invite',
@@ -63,12 +47,18 @@ export const retrieveInvite = plain(['token'], {
       email: Type.String(),
       role: Type.Enum([...roles]),
       expires_at: Type.String({ format: 'date-time' }),
+      password: Type.Boolean({
+        description:
+          'Whether a password accepts it. False if the invited account has none: sign in with the identity provider.',
+      }),
     },
     { $id: 'PendingInvite' },
   ),
   handle: async ({ deps, token }) => {
-    const { organization, email, role, expires_at } = await invites.readInvite(deps, token);
-    return { organization, email, role, expires_at: expires_at.toISOString() };
+    const invite = await invites.readInvite(deps, token);
+    const { organization, email, role, expires_at } = invite;
+    const password = !(await invites.needsProvider(deps, email));
+    return { organization, email, role, expires_at: expires_at.toISOString(), password };
   },
 });
 
@@ -78,7 +68,8 @@ export const acceptInvite = plain(['token'], {
   description:
     'Send a name and a password to create an account, the password of an existing account, or an empty object if you are ' +
     'signed in with the invited email. Signs in. An account with a second factor gets 401 `session.second_factor`: ' +
-    'finish signing in, then accept with an empty object.',
+    'finish signing in, then accept with an empty object. Signing in with the identity provider accepts every invite for ' +
+    'the verified email.',
   tag,
   status: 201,
   problems: [409],

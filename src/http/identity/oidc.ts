@@ -1,8 +1,9 @@
 /** Redirects of the browser to the identity provider and back. */
 import { type TSchema, Type } from 'typebox';
 import { AppError } from '../../core/errors.ts';
+import { consolePathOf } from '../../core/identity/console-path.ts';
 import * as oidc from '../../services/identity/oidc.ts';
-import { readCookie, setCookie, setSession, visitorOf } from '../server/cookie.ts';
+import { currentSession, readCookie, setCookie, setSession, visitorOf } from '../server/cookie.ts';
 import { type Call, plain } from '../server/route.ts';
 
 const tag = 'Session';
@@ -12,17 +13,20 @@ const callback = '/api/session/oidc/callback/';
 /** Redirects have no body. */
 const nothing: TSchema = Type.Null();
 
-/** Redirects to the page that `target` returns, or to the sign-in page with the error code: a user is watching. */
-async function redirect(call: Call, target: () => Promise<string>): Promise<never> {
-  let to: string;
+/**
+ * Redirects to the URL that `target` returns, or to the sign-in page with the error code, because a user is watching. The
+ * sign-in page continues to `to`.
+ */
+async function redirect(call: Call, to: string, target: () => Promise<string>): Promise<never> {
+  let url: string;
   try {
-    to = await target();
+    url = await target();
   } catch (error) {
     if (!(error instanceof AppError) || !error.code.startsWith('oidc.')) throw error;
     call.request.log.warn({ err: error, request_id: call.request.id }, 'sign-in with the identity provider refused');
-    to = `/sign-in?error=${error.code}`;
+    url = `/sign-in?error=${error.code}${to === '/' ? '' : `&to=${encodeURIComponent(to)}`}`;
   }
-  return call.reply.redirect(to) as never;
+  return call.reply.redirect(url) as never;
 }
 
 export const beginOidc = plain([], {
@@ -32,13 +36,29 @@ export const beginOidc = plain([], {
   tag,
   status: 302,
   problems: [404],
+  query: Type.Object({
+    to: Type.Optional(
+      Type.String({ maxLength: 4_096, description: 'The path of the console to open afterwards. Others are ignored.' }),
+    ),
+    confirm: Type.Optional(
+      Type.Boolean({
+        description:
+          'Confirms the identity of the signed-in user, as `POST /api/session/confirm/` does with a password: the identity ' +
+          'provider asks for the credentials again.',
+      }),
+    ),
+  }),
   answer: nothing,
-  handle: call =>
-    redirect(call, async () => {
-      const { url, sealed } = await oidc.beginOidc(call.deps, call.link(callback));
+  handle: call => {
+    const { deps, request, link } = call;
+    const to = consolePathOf(call.query.to);
+    return redirect(call, to, async () => {
+      const confirming = call.query.confirm ? await currentSession(deps, request) : undefined;
+      const { url, sealed } = await oidc.beginOidc(deps, link(callback), { to, confirming });
       setCookie(call, { ...cookie, value: sealed, seconds: oidc.oidcSeconds });
       return url;
-    }),
+    });
+  },
 });
 
 export const finishOidc = plain([], {
@@ -50,14 +70,18 @@ export const finishOidc = plain([], {
   status: 302,
   problems: [400, 404],
   answer: nothing,
-  handle: call =>
-    redirect(call, async () => {
-      const { deps, request, link } = call;
+  handle: call => {
+    const { deps, request, link } = call;
+    const begun = oidc.openOidc(deps, readCookie(request, cookie.name));
+    const to = begun?.to ?? '/';
+    return redirect(call, to, async () => {
       const answered = URL.parse(link(callback) + (/\?.*/.exec(request.url)?.[0] ?? ''));
       if (!answered) throw new AppError('request.malformed', 'the Host header is not valid');
-      const opened = await oidc.finishOidc(deps, answered, readCookie(request, cookie.name), visitorOf(request));
+      const session = begun?.confirms && (await currentSession(deps, request));
+      const opened = await oidc.finishOidc(deps, answered, begun, visitorOf(request), session);
       setCookie(call, { ...cookie, value: '', seconds: 0 });
-      setSession(call, opened);
-      return '/';
-    }),
+      if (opened) setSession(call, opened);
+      return to;
+    });
+  },
 });

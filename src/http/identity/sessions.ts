@@ -24,6 +24,9 @@ export const Session = Type.Object(
       two_factor: Type.Boolean({
         description: 'Has an authenticator app or a passkey, or signed in with the identity provider.',
       }),
+      has_password: Type.Boolean({
+        description: 'False for an account that signs in only with the identity provider or a passkey.',
+      }),
     }),
     organizations: Type.Array(
       Type.Object({
@@ -204,7 +207,8 @@ export const confirmSession = plain([], {
   summary: 'Confirm identity',
   description:
     'For the next 15 minutes, allows changes to how the account signs in, which otherwise respond 403 ' +
-    '`session.unconfirmed`. A session that was just opened needs no confirmation.',
+    '`session.unconfirmed`. A session that was just opened needs no confirmation. An account without a password confirms with ' +
+    'the identity provider instead: `GET /api/session/oidc/?confirm=true`.',
   tag,
   status: 200,
   body: Type.Object({ password }, { $id: 'SessionConfirmation', ...closed }),

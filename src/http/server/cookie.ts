@@ -5,6 +5,7 @@ import { AppError } from '../../core/errors.ts';
 import type { Deps } from '../../services/deps.ts';
 import type { Site } from '../../services/identity/passkeys.ts';
 import {
+  findSession,
   isCsrfToken,
   type OpenedSession,
   type Session,
@@ -93,4 +94,12 @@ export function requireCsrfToken(deps: Deps, request: FastifyRequest, session: S
   const token = request.headers['x-csrf-token'];
   if (typeof token === 'string' && isCsrfToken(deps, session, token)) return;
   throw new AppError('session.csrf', 'send the csrf_token from GET /api/session/ in the header x-csrf-token');
+}
+
+/** Returns the session of a request to a public route, if there is one; then a change needs its CSRF token. */
+export async function currentSession(deps: Deps, request: FastifyRequest): Promise<Session | undefined> {
+  const cookie = readCookie(request);
+  const session = cookie ? await findSession(deps, cookie, Date.now()) : undefined;
+  if (session) requireCsrfToken(deps, request, session);
+  return session;
 }

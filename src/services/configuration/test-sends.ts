@@ -13,7 +13,7 @@ import { type Content, compileMessage } from '../../core/render/render.ts';
 import { describeSuppression, stopsChannel } from '../../core/suppressions.ts';
 import { fold, readAddress } from '../../core/text.ts';
 import type { ResolvedPath } from '../../db/configuration/organizations.ts';
-import { isMember } from '../../db/identity/memberships.ts';
+import { findMemberByEmail } from '../../db/identity/memberships.ts';
 import { currentTime } from '../../lib/clock.ts';
 import { renderDelivery } from '../../pipeline/messages.ts';
 import type { PlannedChannel, PlannedProvider } from '../../pipeline/plans.ts';
@@ -237,7 +237,7 @@ async function requireTeamAddress(
   const email = fold(address);
   if (type === 'email') {
     if (actor.kind === 'account' && fold(actor.name) === email) return email;
-    if (await isMember(db, organizationId, email)) return email;
+    if (await findMemberByEmail(db, organizationId, email)) return email;
   }
   const allowed =
     type === 'email'

@@ -58,7 +58,7 @@ export async function createAccount(deps: Deps, input: AccountInput): Promise<{ 
   return { id, password };
 }
 
-async function requireAccount(deps: Deps, email: string): Promise<accounts.Account> {
+export async function requireAccount(deps: Deps, email: string): Promise<accounts.Account> {
   const account = await accounts.findAccountAcrossTenants(deps.db, fold(email));
   if (!account) throw new AppError('account.not_found', `no account with the email ${fold(email)}`);
   return account;
@@ -163,7 +163,7 @@ export async function removeMember(
   });
 }
 
-async function requireMember(trx: Db, organizationId: number, id: number): Promise<Member> {
+export async function requireMember(trx: Db, organizationId: number, id: number): Promise<Member> {
   const member = await memberships.findMember(trx, organizationId, id);
   if (!member) throw new AppError('account.not_found', 'the account no longer exists');
   return member;

@@ -7,7 +7,7 @@ import { getOrganization } from '../../db/configuration/organizations.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import * as accounts from '../../db/identity/accounts.ts';
 import * as invites from '../../db/identity/invites.ts';
-import { addMember, isMember } from '../../db/identity/memberships.ts';
+import { addMember, findMemberByEmail } from '../../db/identity/memberships.ts';
 import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
@@ -46,8 +46,12 @@ export async function createInvite(
   const { token, tokenHash } = generateToken();
   const expires_at = new Date(currentTime() + lifetimeMs);
   const id = await deps.db.transaction().execute(async trx => {
-    if (await isMember(trx, organizationId, email)) {
-      throw new AppError('resource.exists', `${email} is already a member of this organization`, {
+    const member = await findMemberByEmail(trx, organizationId, email);
+    if (member) {
+      const hint = member.linked
+        ? ': if they can no longer sign in with the identity provider, unlink the account'
+        : '';
+      throw new AppError('resource.exists', `${email} is already a member of this organization${hint}`, {
         fields: { email: ['belongs to a member of this organization'] },
       });
     }
@@ -113,6 +117,12 @@ export async function readInvite({ db }: Deps, token: string): Promise<invites.I
   return invite;
 }
 
+/** Whether the account with this email has no password and signs in with the identity provider. */
+export async function needsProvider({ db, signIn }: Deps, email: string): Promise<boolean> {
+  const account = signIn.oidc && (await accounts.findAccountAcrossTenants(db, email));
+  return account?.password_hash === null;
+}
+
 interface Acceptance {
   name?: string;
   password?: string;
@@ -142,6 +152,9 @@ export async function acceptInvite(
     return openSession(deps, account, visitor, session.method);
   }
   const existing = await accounts.findAccountAcrossTenants(deps.db, email);
+  if (await needsProvider(deps, email)) {
+    throw invalid({ password: [`does not exist for ${email}: sign in with ${deps.signIn.oidc!.name} to accept`] });
+  }
   if (password === undefined) {
     throw invalid({ password: [existing ? `is required: the password of the account ${email}` : 'is required'] });
   }

@@ -231,9 +231,11 @@ export async function describeSession(deps: Deps, session: sessions.Session) {
     after: 0,
     limit: maxOrganizations,
   });
+  const stored = await accounts.findAccountByIdAcrossTenants(deps.db, id);
+  const has_password = typeof stored?.password_hash === 'string';
   const moved = await accounts.listMovedOrganizationsAcrossTenants(deps.db, id, maxOrganizations);
   return {
-    account: { id, email, name, admin, two_factor: isTwoFactor(session) },
+    account: { id, email, name, admin, two_factor: isTwoFactor(session), has_password },
     organizations: organizations.map(({ slug, name, two_factor_required, role: own }) => {
       const role = admin ? instanceAdminRole : own!;
       return { slug, name, role, permissions: [...permissionsOf(role)], two_factor_required };
@@ -301,7 +303,8 @@ export async function requireConfirmed({ db }: Deps, { tokenHash }: sessions.Ses
   if (at && at.getTime() + confirmedMs > currentTime()) return;
   throw new AppError(
     'session.unconfirmed',
-    'confirm your identity first: send your password to POST /api/session/confirm/, or sign in again',
+    'confirm your identity first: send your password to POST /api/session/confirm/, open /api/session/oidc/?confirm=true, ' +
+      'or sign in again',
   );
 }
 

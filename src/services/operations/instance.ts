@@ -10,6 +10,7 @@ import { listLiveWorkersAcrossTenants } from '../../db/ledger/workers.ts';
 import {
   createInstance,
   findInstance,
+  findServedUrl,
   type InstancePause,
   type InstanceRow,
   pauseInstance,
@@ -139,6 +140,18 @@ function otherInstallation(name: string, configured: string): AppError {
     `BELFRY_INSTANCE is ${configured}, but workers of ${name} are running on this database: set DATABASE_URL to the ` +
       `database of ${configured}, or BELFRY_INSTANCE to ${name}`,
   );
+}
+
+/**
+ * Returns where the links of a command lead to: to BASE_URL, or to the server, whose PORT the environment of the command may
+ * not have. `local` is used if no server has run yet.
+ */
+export async function findLinkUrl(
+  db: Db,
+  local: string | undefined,
+  { baseUrl }: { baseUrl: string | undefined },
+): Promise<string | undefined> {
+  return baseUrl ?? (((await findServedUrl(db)) ?? local) || undefined);
 }
 
 /** Pauses sending after a restore, even if the backup predates the `instance` table's row. */
