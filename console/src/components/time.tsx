@@ -37,7 +37,9 @@ const units = [
 export function timeAgo(moment: string, at = Date.now()): string {
   const seconds = Math.round((Date.parse(moment) - at) / 1000);
   for (const [unit, length] of units) {
-    if (Math.abs(seconds) >= length) return relative.format(Math.trunc(seconds / length), unit);
+    // A time to come is rounded: seconds after it was set, seven days are not six.
+    const count = seconds > 0 ? Math.round(seconds / length) : Math.trunc(seconds / length);
+    if (Math.abs(seconds) >= length) return relative.format(count, unit);
   }
   if (Math.abs(seconds) < 5) return texts.justNow;
   return relative.format(seconds, 'second');
