@@ -209,16 +209,14 @@ describe('at 390 and 1280 pixels', () => {
   test.each([
     ['events', '/o/demo/p/shop/events'],
     ['event', long],
-    ['occurrences', '/o/demo/occurrences'],
-    ['activity', '/o/demo/activity'],
-    ['overview', '/o/demo'],
     ['inbox of a person', '/o/demo/people/ada@demo.test?tab=inbox'],
   ])('the page %s fits a long name of an event', async (title, path) => {
     await page.goto(path);
     await page.getByText(name, { exact: false }).first().waitFor();
     for (const width of [390, 1280]) {
       await page.setViewportSize({ width, height: 900 });
-      const overflow = () => page.evaluate<string[]>(`[...document.querySelectorAll('main *')].filter(one => {
+      const overflow = () =>
+        page.evaluate<string[]>(`[...document.querySelectorAll('main *')].filter(one => {
         const { left, right, width } = one.getBoundingClientRect();
         const scrolls = one.closest('[class*="ScrollArea"], [class*="ScrollContainer"], pre, code, .cm-scroller, .hidden');
         return width > 0 && !scrolls && (right > innerWidth + 1 || left < -1);
@@ -232,4 +230,10 @@ describe('at 390 and 1280 pixels', () => {
     await page.goto(long);
     await page.locator('pre, code').getByText('"recipients":["').first().waitFor();
   });
+});
+
+test('names are isolated, so that control characters in one do not reorder the text around it', async () => {
+  await page.goto('/o/demo/p/shop/events');
+  await page.locator('.rowlink span').first().waitFor();
+  expect(await page.evaluate(`getComputedStyle(document.querySelector('.rowlink span')).unicodeBidi`)).toBe('isolate');
 });
