@@ -119,7 +119,7 @@ test('a page that is opened while offline keeps the frame, and opens when the co
   site.complaints.splice(complaints);
 });
 
-test('the console opens by itself when a service that failed is back', async () => {
+test('the console opens automatically when a service that failed is back', async () => {
   const complaints = site.complaints.length;
   const problem = { title: 'Service Unavailable', detail: 'the database is not available', status: 503 };
   const session = /\/api\/session\/$/;
