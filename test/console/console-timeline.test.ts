@@ -1,6 +1,6 @@
 /** The timeline of an occurrence says what became of its messages. */
 import { expect, test } from 'vitest';
-import { timeAgo } from '../../console/src/components/time.tsx';
+import { timeAgo } from '../../console/src/components/time-ago.ts';
 import { explainEmpty, stagesOf, type TimelineOccurrence } from '../../console/src/pages/occurrence/timeline-steps.ts';
 
 const none = { pending: 0, sent: 0, failed: 0, suppressed: 0, cancelled: 0, expired: 0, unknown: 0 };
