@@ -38,6 +38,11 @@ export class CancelledError extends Error {
   override name = 'Cancelled';
 }
 
+/** Returns whether the same request may succeed later, unchanged. */
+export function isTransient(error: unknown): boolean {
+  return error instanceof UnreachableError || (error instanceof ApiError && error.status >= 500);
+}
+
 let csrfToken = '';
 let onSignedOut: () => void = () => {};
 

@@ -10,12 +10,15 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { RouterProvider } from 'react-router/dom';
+import { returnFocus } from './focus-return.ts';
 import { styleNonce } from './nonce.ts';
 import { queryDefaults } from './queries.ts';
 import { router } from './routes.tsx';
 import { theme, variables } from './theme.ts';
 
 const queries = new QueryClient({ defaultOptions: queryDefaults });
+
+returnFocus();
 
 createRoot(document.getElementById('root')!).render(
   <StrictMode>

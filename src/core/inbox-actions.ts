@@ -64,16 +64,28 @@ export function findActionMistakes(actions: readonly Partial<ActionEntry>[]): { 
     if (actions.findIndex(other => other.name === name) < i) {
       mistakes.push({ at: `${i}/name`, message: `is duplicated: ${name}` });
     }
+    if (typeof url === 'string' && !canBeWebAddress(url)) mistakes.push({ at: `${i}/url`, message: notAnAddress });
   }
   return mistakes;
 }
 
+const notAnAddress = `must be an http or https address, or a path that starts with /, of at most ${actionLimits.url} characters`;
+
+function isWebAddress(text: string): boolean {
+  if (/^\/(?![/\\])/.test(text)) return true;
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
+
+/** Returns false if every rendering of the template would be refused, because of what is before its first tag. */
+function canBeWebAddress(template: string): boolean {
+  const [fixed = '', ...rest] = template.trim().split(/\{[{%]/);
+  if (rest.length === 0) return isWebAddress(fixed);
+  // Without one of these, the context still decides about the scheme.
+  return !/[:/.]/.test(fixed) || isWebAddress(`${fixed}x`);
+}
+
 /** Checks a rendered address, so that no context can put a scheme other than http or https into a page. */
 export function requireWebAddress(text: string, field: string): string {
-  const isRelative = /^\/(?![/\\])/.test(text);
-  const parsed = isRelative || !URL.canParse(text) ? undefined : new URL(text);
-  const isWeb = isRelative || parsed?.protocol === 'https:' || parsed?.protocol === 'http:';
-  if (isWeb && text.length <= actionLimits.url) return text;
-  const message = `must be an http or https address, or a path that starts with /, of at most ${actionLimits.url} characters`;
-  throw new AppError('template.failed', `${field}: ${message}`, { fields: { [field]: [message] } });
+  if (isWebAddress(text) && text.length <= actionLimits.url) return text;
+  throw new AppError('template.failed', `${field}: ${notAnAddress}`, { fields: { [field]: [notAnAddress] } });
 }

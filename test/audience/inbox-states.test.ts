@@ -184,11 +184,23 @@ describe('actions', () => {
   });
 
   test.each([
+    'https://{{ host }}/x',
+    'http{{ s }}://example.com',
+    '/{{ path }}',
+    '{% if a %}/a{% else %}/b{% endif %}',
+  ])('an action link that some context makes a web URL is saved: %s', async url =>
+    expect(await open({ actions: [{ name: 'a', label: 'A', url }] })).toBeDefined(),
+  );
+
+  test.each([
     [[{ name: 'a', label: 'A' }], 'must have exactly one of url, event and acknowledge'],
     [[{ name: 'a', label: 'A', url: '/x', event: 'go' }], 'must have exactly one of url, event and acknowledge'],
     [Array.from({ length: 4 }, (_, i) => ({ name: `a${i}`, label: 'A', url: '/x' })), '3'],
     [['a', 'a'].map(name => ({ name, label: 'A', url: '/x' })), 'is duplicated'],
     [[{ name: 'a', label: '{{ n', url: '/x' }], 'line 1'],
+    ...['javascript:alert(1)', 'example.com/orders', '//evil.test', 'mailto:{{ email }}', 'www.{{ domain }}'].map(
+      (url): [object[], string] => [[{ name: 'a', label: 'A', url }], 'must be an http or https address'],
+    ),
   ])('invalid actions are refused when the notification is saved: %j', async (invalid, message) => {
     await expect(open({ actions: invalid })).rejects.toThrow(message);
   });

@@ -88,6 +88,9 @@ test('a mail has both headers and both links, and one POST unsubscribes from tha
   expect(await send(tenant)).toHaveLength(2);
 
   expect((await oneClick(path)).status).toBe(200);
+  const again = await ask(world.service.address, { path });
+  expect(again.text).toContain('You will no longer receive “Newsletter”');
+  expect(again.text).not.toContain('<form');
   expect((await oneClick(path)).status).toBe(200);
   const parts = { 'content-type': 'multipart/form-data; boundary=x' };
   expect((await oneClick(path, parts)).status).toBe(200);

@@ -120,6 +120,9 @@ test('the API reference links to the guides, and nothing covers the link', async
   const { page } = visitor;
   await page.goto('/docs');
   await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.waitForLoadState('networkidle');
+  await page.keyboard.press('ControlOrMeta+k');
+  await page.keyboard.press('Escape');
   const guides = page.getByRole('navigation', { name: 'Documentation' }).getByRole('link', { name: 'Guides' });
   await guides.click();
   await page.waitForURL('**/docs/guides');

@@ -105,6 +105,32 @@ test('a change that is saved while offline fails at once, and is not made later'
   expect(await nameField().inputValue()).toBe('offline, edited');
 });
 
+test('a page that is opened while offline keeps the frame, and opens when the connection returns', async () => {
+  await page.goto('/o/demo');
+  const team = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Team', exact: true });
+  await team.waitFor();
+  const complaints = site.complaints.length;
+  await page.context().setOffline(true);
+  await team.click();
+  await page.getByText('Can’t reach the service.').first().waitFor();
+  await team.waitFor();
+  await page.context().setOffline(false);
+  await page.getByRole('heading', { name: 'Team', level: 1 }).waitFor();
+  site.complaints.splice(complaints);
+});
+
+test('the console opens automatically when a service that failed is back', async () => {
+  const complaints = site.complaints.length;
+  const problem = { title: 'Service Unavailable', detail: 'the database is not available', status: 503 };
+  const session = /\/api\/session\/$/;
+  await page.route(session, route => route.fulfill({ status: 503, json: problem }));
+  await page.goto('/o/demo');
+  await page.getByText('The database is not available.').waitFor();
+  await page.unroute(session);
+  await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+  site.complaints.splice(complaints);
+});
+
 test('a search box keeps every letter at any typing speed', async () => {
   for (const delay of [30, 240, 350]) {
     await page.goto('/o/demo/people');
@@ -294,4 +320,45 @@ test('a conflict shows theirs beside mine, and overwriting or taking theirs does
   await dialog.waitFor({ state: 'detached' });
   expect(await nameField().inputValue()).toBe('theirs again');
   expect((await ask({ path })).body.name).toBe('theirs again');
+});
+
+const events = '/o/demo/p/shop/events';
+const orderPaid = '/o/demo/p/shop/a/web/e/order-paid';
+const projectMenu = 'More actions for project Shop';
+const eventMenu = 'More actions for event Order paid';
+
+/** Every kind of dialog: its page, the button that opens it and the item of its menu, if it is a menu. */
+const dialogs: [path: string, opener: string, item?: string][] = [
+  [events, projectMenu, 'New application'],
+  [events, projectMenu, 'Rename'],
+  [events, projectMenu, 'Delete'],
+  [orderPaid, eventMenu, 'Edit'],
+  [orderPaid, eventMenu, 'Delete'],
+  [orderPaid, 'Add a schema'],
+  ['/o/demo/keys', 'New API key'],
+  ['/o/demo/people', 'New person'],
+  ['/o/demo/team', 'Invite member'],
+  ['/o/demo/channels/mail', 'Send test'],
+  ['/o/demo/channels/mail', 'More', 'Delete…'],
+  ['/o/demo', 'Account: admin@demo.test', 'Keyboard shortcuts'],
+];
+
+test('the focus returns to what opened a dialog when it closes, and no dialog has an axe violation', async () => {
+  const lost: string[] = [];
+  for (const [path, opener, item] of dialogs) {
+    if (new URL(page.url()).pathname !== path) await page.goto(path);
+    await button(opener).first().focus();
+    await page.keyboard.press('Enter');
+    if (item) await page.getByRole('menuitem', { name: item, exact: true }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.waitFor();
+    await eventually(async () => expect(await dialog.locator(':focus').count()).toBe(1));
+    const violations = await axeViolations(page);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    const focused = button(opener).and(page.locator(':focus'));
+    const found = await eventually(async () => expect(await focused.count()).toBe(1), 2_000).catch(() => 'lost');
+    if (found === 'lost' || violations.length > 0) lost.push([path, opener, item, found, ...violations].join(' | '));
+  }
+  expect(lost).toEqual([]);
 });

@@ -352,6 +352,12 @@ test('uses the language of the page, including right-to-left, and fits a phone',
   await page.locator('belfry-inbox').getByRole('button', { name: 'Alle als gelesen markieren' }).waitFor();
   const { x, width } = (await page.locator('belfry-inbox .panel').boundingBox())!;
   expect([x, width]).toEqual([0, 360]);
+  // Tags of POSIX locales, which Intl refuses.
+  for (const tag of ['en_US', 'de_DE.UTF-8', 'en-US@posix', '-']) {
+    await page.locator('belfry-inbox').evaluate((inbox, lang) => inbox.setAttribute('lang', lang), tag);
+    await says(page, '1');
+    expect(await items(page).locator('time').first().innerText()).not.toBe('');
+  }
   expect(await axeViolations(page)).toEqual([]);
 });
 
@@ -364,6 +370,26 @@ test('shows errors and an empty state', { tags: ['sweep'] }, async () => {
   expect(await axeViolations(page)).toEqual([]);
   await page.locator('belfry-inbox').evaluate(inbox => inbox.setAttribute('username', 'nobody@x.test'));
   await page.locator('belfry-inbox').getByText('Couldn’t load notifications.').waitFor();
+});
+
+test('says that messages could not be loaded when the service fails, and loads them on request', {
+  tags: ['sweep'],
+}, async () => {
+  await fresh();
+  await tenant.outcomes(await send(1));
+  const page = await openTab();
+  await says(page, '1');
+  const lists = /\/inbox\//;
+  await page.route(lists, route => route.fulfill({ status: 503, json: {} }));
+  await page.reload();
+  await bell(page).click();
+  const inbox = page.locator('belfry-inbox');
+  await inbox.getByText('Couldn’t load notifications.').waitFor();
+  expect(await inbox.innerText()).not.toMatch(/offline|caught up/);
+  await page.unroute(lists);
+  await inbox.getByRole('button', { name: 'Try again' }).click();
+  await eventually(async () => expect(await items(page).count()).toBe(1));
+  visits[0]!.complaints.splice(0);
 });
 
 test('works in React as a component and as a hook', { tags: ['sweep'] }, async () => {

@@ -318,6 +318,10 @@ describe('the designer', () => {
   test('shows the links of the default layout in HTML and in text', async () => {
     const mail = page.frameLocator('iframe[title="Email on desktop"]');
     await mail.getByRole('link', { name: 'Unsubscribe' }).waitFor();
+    // A link opens in a new tab and does not replace the preview.
+    const popup = page.waitForEvent('popup');
+    await mail.getByRole('link', { name: 'Unsubscribe' }).click();
+    await (await popup).close();
     await mail.getByRole('link', { name: 'Notification settings' }).waitFor();
     await page.getByText('Text', { exact: true }).click();
     await page.getByText(/Unsubscribe: http:\/\/127\.0\.0\.1:\d+\/unsubscribe\/preview/).waitFor();

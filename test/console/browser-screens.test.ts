@@ -8,7 +8,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Demo } from '../../src/services/operations/demo.ts';
 import type { Ask } from '../support/api.ts';
-import { axeViolations } from '../support/browser.ts';
+import { axeViolations, takeScreenshots } from '../support/browser.ts';
 import { type DemoConsole, openDemoConsole } from '../support/demo-console.ts';
 import { eventually, waitFor } from '../support/eventually.ts';
 
@@ -186,4 +186,54 @@ test('the selected project applies to every page', async () => {
   await page.goto('/o/demo/events');
   await page.getByRole('region', { name: 'Project Blog' }).waitFor();
   expect(await page.getByRole('region', { name: 'Project Shop' }).count()).toBe(0);
+});
+
+describe('at 390 and 1280 pixels', () => {
+  const name = `Order_${'paid_and_shipped_'.repeat(8)}`;
+  const events = '/api/o/demo/p/shop/a/web/e/';
+  const long = '/o/demo/p/shop/a/web/e/long';
+
+  beforeAll(async () => {
+    expect((await ask({ method: 'POST', path: events, body: { slug: 'long', name } })).status).toBe(201);
+    const notification = {
+      name: 'named',
+      recipients: { trigger: true },
+      channels: ['app'],
+      message: { subject: name, body: name },
+    };
+    expect((await ask({ method: 'POST', path: `${events}long/n/`, body: notification })).status).toBe(201);
+    const body = { context: {}, options: { recipients: ['ada@demo.test'] } };
+    expect((await ask({ method: 'POST', path: `${events}long/trigger/`, body })).status).toBe(201);
+  });
+
+  test.each([
+    ['events', '/o/demo/p/shop/events'],
+    ['event', long],
+    ['inbox of a person', '/o/demo/people/ada@demo.test?tab=inbox'],
+  ])('the page %s fits a long name of an event', async (title, path) => {
+    await page.goto(path);
+    await page.getByText(name, { exact: false }).first().waitFor();
+    for (const width of [390, 1280]) {
+      await page.setViewportSize({ width, height: 900 });
+      const overflow = () =>
+        page.evaluate<string[]>(`[...document.querySelectorAll('main *')].filter(one => {
+        const { left, right, width } = one.getBoundingClientRect();
+        const scrolls = one.closest('[class*="ScrollArea"], [class*="ScrollContainer"], pre, code, .cm-scroller, .hidden');
+        return width > 0 && !scrolls && (right > innerWidth + 1 || left < -1);
+      }).map(one => one.tagName + '.' + one.className + ': ' + one.textContent.slice(0, 60))`);
+      await eventually(async () => expect(await overflow(), `${title} at ${width}`).toEqual([]), 2_000);
+    }
+    await takeScreenshots(page, title);
+  });
+
+  test('the samples of an event whose trigger names recipients have some', async () => {
+    await page.goto(long);
+    await page.locator('pre, code').getByText('"recipients":["').first().waitFor();
+  });
+});
+
+test('names are isolated, so that control characters in one do not reorder the text around it', async () => {
+  await page.goto('/o/demo/p/shop/events');
+  await page.locator('.rowlink span').first().waitFor();
+  expect(await page.evaluate(`getComputedStyle(document.querySelector('.rowlink span')).unicodeBidi`)).toBe('isolate');
 });

@@ -59,6 +59,12 @@ describe('columns of an imported file', () => {
   });
 });
 
+test('the form of a mail server starts with what is needed to send', () => {
+  const settings = providers.smtp!.settings as Schema;
+  const shown = Object.keys(settings.properties!).filter(name => !isAdvanced(name, settings));
+  expect(shown).toEqual(['host', 'port', 'user', 'password', 'from']);
+});
+
 describe.each(Object.values(providers).map(({ name, settings }) => ({ name, settings: settings as Schema })))(
   'settings of $name',
   ({ settings }) => {

@@ -1,5 +1,6 @@
 /** The timeline of an occurrence says what became of its messages. */
 import { expect, test } from 'vitest';
+import { timeAgo } from '../../console/src/components/time-ago.ts';
 import { explainEmpty, stagesOf, type TimelineOccurrence } from '../../console/src/pages/occurrence/timeline-steps.ts';
 
 const none = { pending: 0, sent: 0, failed: 0, suppressed: 0, cancelled: 0, expired: 0, unknown: 0 };
@@ -79,4 +80,10 @@ test.each([
 ] as const)('what %j waits for is shown', (change, note) => {
   const stages = read({ status: 'sending', outcome: 'sending', counts: { pending: 1 }, ...change });
   expect(stages[2]).toBe(`Messages sent: now${note ? ` (${note})` : ''}`);
+});
+
+test('a time to come is rounded, so that an invite of seven days says seven after a moment', () => {
+  const now = Date.parse(at);
+  expect(timeAgo(new Date(now + 7 * 86_400_000 - 4_000).toISOString(), now)).toBe('in 7 days');
+  expect(timeAgo(new Date(now - 86_400_000 * 1.9).toISOString(), now)).toBe('yesterday');
 });

@@ -1,8 +1,8 @@
 /** Placeholders for data: loading, empty and error. */
 import { Anchor, Button, Center, Code, Group, Loader, Stack, Text, Title } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
-import type { ReactNode } from 'react';
-import { ApiError, explain } from '../api.ts';
+import { type ReactNode, useEffect, useRef } from 'react';
+import { ApiError, explain, isTransient } from '../api.ts';
 import { texts } from '../texts/common.ts';
 
 export function Loading({ label = texts.loading }: { label?: string }) {
@@ -40,8 +40,40 @@ export function Empty({ icon, title, children, action }: EmptyProps) {
   );
 }
 
-/** Shows the error and its request ID, which can be looked up in the log. */
+const firstRetryMs = 2_000;
+const maxRetryMs = 30_000;
+
+/** Repeats what failed, less and less often, and at once when the browser is online again. */
+function useRetries(retry: (() => void) | undefined): void {
+  const latest = useRef(retry);
+  latest.current = retry;
+  const isOn = retry !== undefined;
+  useEffect(() => {
+    if (!isOn) return;
+    let timer: ReturnType<typeof setTimeout>;
+    let delay = firstRetryMs;
+    const schedule = () => {
+      // Random, so that all open consoles do not return at the same moment.
+      timer = setTimeout(run, delay * (0.75 + Math.random() / 2));
+      delay = Math.min(delay * 2, maxRetryMs);
+    };
+    const run = () => {
+      clearTimeout(timer);
+      latest.current?.();
+      schedule();
+    };
+    schedule();
+    addEventListener('online', run);
+    return () => {
+      clearTimeout(timer);
+      removeEventListener('online', run);
+    };
+  }, [isOn]);
+}
+
+/** Shows the error and its request ID, which can be looked up in the log. An error that may pass is retried automatically. */
 export function Failure({ error, retry }: { error: unknown; retry?: () => void }) {
+  useRetries(isTransient(error) ? retry : undefined);
   const requestId = error instanceof ApiError ? error.requestId : undefined;
   const title = error instanceof ApiError ? error.title : texts.somethingWentWrong;
   return (

@@ -2,6 +2,9 @@
 import { Text, Tooltip } from '@mantine/core';
 import { useSyncExternalStore } from 'react';
 import { texts } from '../texts/common.ts';
+import { timeAgo } from './time-ago.ts';
+
+export { timeAgo } from './time-ago.ts';
 
 /** All times on a page share one timer. */
 const tickMs = 5_000;
@@ -23,25 +26,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
 const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'long' });
-
-const units = [
-  ['year', 365 * 24 * 3600],
-  ['month', 30 * 24 * 3600],
-  ['day', 24 * 3600],
-  ['hour', 3600],
-  ['minute', 60],
-] as const;
-
-export function timeAgo(moment: string, at = Date.now()): string {
-  const seconds = Math.round((Date.parse(moment) - at) / 1000);
-  for (const [unit, length] of units) {
-    if (Math.abs(seconds) >= length) return relative.format(Math.trunc(seconds / length), unit);
-  }
-  if (Math.abs(seconds) < 5) return texts.justNow;
-  return relative.format(seconds, 'second');
-}
 
 export function exactTime(moment: string): string {
   return exact.format(new Date(moment));

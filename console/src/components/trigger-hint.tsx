@@ -3,6 +3,7 @@ import { Box, Code } from '@mantine/core';
 import { IconBellRinging } from '@tabler/icons-react';
 import { useOrg } from '../paths.ts';
 import { permissionName } from '../permissions.ts';
+import { TriggerExample } from '../snippets/trigger-example.tsx';
 import { TriggerSnippets, triggerUrl } from '../snippets/trigger-snippets.tsx';
 import { texts } from '../texts/common.ts';
 import { Empty } from './states.tsx';
@@ -12,17 +13,17 @@ export function TriggerHint() {
   const org = useOrg();
   const { data } = useEvents();
   const event = data?.events[0];
-  const path = {
-    prj: event?.prj ?? texts.projectPlaceholder,
-    app: event?.app ?? texts.applicationPlaceholder,
-    evt: event?.slug ?? texts.eventPlaceholder,
-  };
+  const path = { prj: texts.projectPlaceholder, app: texts.applicationPlaceholder, evt: texts.eventPlaceholder };
   const body = { context: { order: 'A-1', amount: '12 EUR' }, options: { dry_run: true } };
   return (
     <Empty icon={<IconBellRinging size={26} stroke={1.4} />} title={texts.noOccurrencesYet}>
       {texts.triggerHint} {permissionName('event:trigger')}, <Code>event:trigger</Code>:
       <Box mt="md" ta="left">
-        <TriggerSnippets url={triggerUrl({ org, ...path })} apiKey="<API_KEY>" body={body} />
+        {event ? (
+          <TriggerExample path={{ org, prj: event.prj, app: event.app, evt: event.slug }} apiKey="<API_KEY>" />
+        ) : (
+          <TriggerSnippets url={triggerUrl({ org, ...path })} apiKey="<API_KEY>" body={body} />
+        )}
       </Box>
     </Empty>
   );

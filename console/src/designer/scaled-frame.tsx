@@ -1,5 +1,6 @@
 /** Renders HTML at a given screen width, scaled down to fit. html-frame.tsx explains why it is an iframe. */
 import { useEffect, useRef, useState } from 'react';
+import { frameSandbox, showHtml } from '../components/html-frame.tsx';
 
 const maxHeight = 1_400;
 
@@ -18,7 +19,7 @@ export function ScaledFrame({ html, label, width, scale }: ScaledFrameProps) {
   useEffect(() => {
     const page = frame.current?.contentDocument;
     if (!loaded || !page) return;
-    page.documentElement.innerHTML = html;
+    showHtml(page, html);
     const measure = () => {
       // The root's height includes the body's margins, the body's scroll height includes overflowing content.
       const needed = Math.max(page.documentElement.offsetHeight, page.body?.scrollHeight ?? 0);
@@ -44,7 +45,7 @@ export function ScaledFrame({ html, label, width, scale }: ScaledFrameProps) {
         ref={frame}
         title={label}
         src="/frame"
-        sandbox="allow-same-origin"
+        sandbox={frameSandbox}
         onLoad={() => setLoaded(true)}
         style={{
           width,

@@ -73,7 +73,12 @@ function SchemaForm({ path, schema, etag, close }: ContextSchemaProps & { close:
     <FormModal of={editing} title={texts.contextSchema} submit={texts.save} size="lg" close={close}>
       <Text size="sm" c="dimmed">
         {texts.schemaHint}{' '}
-        <Anchor href="https://json-schema.org/learn/getting-started-step-by-step" target="_blank" inherit>
+        <Anchor
+          href="https://json-schema.org/learn/getting-started-step-by-step"
+          target="_blank"
+          inherit
+          underline="always"
+        >
           {texts.learnJsonSchema}
         </Anchor>
       </Text>

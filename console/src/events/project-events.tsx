@@ -147,10 +147,10 @@ function EventRow({ path, name, stats }: EventRowProps) {
   const event = data?.value;
   return (
     <Table.Tr ref={ref} className="linked">
-      <Table.Td pl="md">
+      <Table.Td pl="md" miw={140}>
         <Group gap="xs">
           <Link to={to.event(path.org, path.prj, path.app, path.evt)} className="rowlink">
-            <Text component="span" size="sm" fw={500}>
+            <Text component="span" size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
               {name}
             </Text>{' '}
             <Text component="span" className="mono" size="xs" c="dimmed">

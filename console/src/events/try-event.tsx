@@ -21,6 +21,8 @@ import { SimulationView } from './simulation-view.tsx';
 const triggerPath = '/api/o/{org}/p/{prj}/a/{app}/e/{evt}/trigger/' as const;
 const simulatePath = '/api/o/{org}/p/{prj}/a/{app}/e/{evt}/simulate/' as const;
 
+const exampleRecipient = 'ada@example.com';
+
 interface TryEventProps {
   path: EventPath;
   sample: Sample;
@@ -87,7 +89,7 @@ export function TryEvent({ path, sample, takesRecipients, recipients, setRecipie
             value={recipients}
             onChange={setRecipients}
             acceptValueOnBlur
-            placeholder={recipients.length === 0 ? 'ada@example.com' : ''}
+            placeholder={recipients.length === 0 ? exampleRecipient : ''}
           />
         )}
         <Group gap="xs" ref={buttons}>
@@ -141,11 +143,19 @@ export function TryEvent({ path, sample, takesRecipients, recipients, setRecipie
   );
 }
 
-export function HowToTrigger({ path, sample, recipients }: { path: EventPath; sample: Sample; recipients: string[] }) {
+interface HowToTriggerProps {
+  path: EventPath;
+  sample: Sample;
+  /** Undefined if no notification goes to recipients named in the trigger; otherwise a trigger without them reaches no one. */
+  recipients: string[] | undefined;
+}
+
+export function HowToTrigger({ path, sample, recipients }: HowToTriggerProps) {
   const { org, prj, app, evt } = path;
   const context = sample.context ?? {};
   const command = `belfry simulate ${org}/${prj}/${app}/${evt} \\\n  --context ${shellQuoted(JSON.stringify(context))}`;
-  const options = { ...(recipients.length > 0 && { recipients }), dry_run: true };
+  const named = recipients?.length === 0 ? [exampleRecipient] : recipients;
+  const options = { ...(named && { recipients: named }), dry_run: true };
   return (
     <Section title={texts.triggerFromYourApplication}>
       <TriggerSnippets

@@ -127,7 +127,7 @@ function EventPage({ path }: { path: EventPath }) {
           </Grid.Col>
           <Grid.Col span={{ base: 12, md: 6 }}>
             <Stack gap="lg">
-              <HowToTrigger path={path} sample={sample} recipients={takesRecipients ? recipients : []} />
+              <HowToTrigger path={path} sample={sample} recipients={takesRecipients ? recipients : undefined} />
               {event && <ContextSchema path={path} schema={event.context_schema} etag={data.etag} />}
               <Recent path={path} />
             </Stack>

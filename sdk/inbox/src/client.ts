@@ -55,6 +55,11 @@ export class InboxClient {
     return this.#state;
   }
 
+  /** Whether the messages of the current filter were loaded; until then, an empty list says nothing. */
+  get hasLoaded(): boolean {
+    return this.#hasLoaded;
+  }
+
   /** Setting a token after an error restarts the inbox. */
   set token(token: string) {
     this.connection.token = token;
@@ -91,6 +96,7 @@ export class InboxClient {
 
   async setFilter(filter: InboxFilter): Promise<void> {
     if (filter === this.#state.filter) return;
+    this.#hasLoaded = false;
     this.#set({ filter, messages: [], hasMore: false, status: 'loading' });
     await this.refresh();
   }

@@ -8,7 +8,7 @@ import { h, icon } from './dom.ts';
 import { createItem, type ItemHandlers } from './item.ts';
 import { PushControl } from './push-control.ts';
 import { styles } from './styles.ts';
-import { type InboxTexts, textsFor } from './texts.ts';
+import { type InboxTexts, textsFor, toLanguageTag } from './texts.ts';
 import type { InboxAction, InboxFilter, InboxMessage, InboxOptions } from './types.ts';
 
 const maxOnBadge = 99;
@@ -161,7 +161,7 @@ export class BelfryInbox extends HTMLElement {
   }
 
   get #language(): string {
-    return this.closest('[lang]')?.getAttribute('lang') || navigator.language || 'en';
+    return toLanguageTag(this.closest('[lang]')?.getAttribute('lang') || navigator.language || 'en');
   }
 
   #connect(): void {
@@ -238,7 +238,7 @@ export class BelfryInbox extends HTMLElement {
       const isPressed = (button as HTMLElement).dataset.filter === state.filter;
       button.setAttribute('aria-pressed', String(isPressed));
     }
-    this.#notice.hidden = state.status !== 'offline';
+    this.#notice.hidden = state.status !== 'offline' || !this.#client!.hasLoaded;
     this.#notice.textContent = texts.offline;
     this.#drawList(state.messages);
     this.#more.hidden = !state.hasMore;
@@ -248,10 +248,12 @@ export class BelfryInbox extends HTMLElement {
 
   #drawNote(): void {
     const texts = this.#texts;
-    const { status, messages, filter } = this.#client!.state;
-    this.#note.hidden = messages.length > 0 && status !== 'error';
+    const { state, hasLoaded } = this.#client!;
+    const { status, messages, filter } = state;
+    const hasFailed = status === 'error' || (status === 'offline' && !hasLoaded);
+    this.#note.hidden = messages.length > 0 && !hasFailed;
     const empty = { all: texts.empty, unread: texts.emptyUnread, archived: texts.emptyArchived }[filter];
-    if (status === 'error') {
+    if (hasFailed) {
       const again = () => this.#try(this.#client?.refresh());
       const retry = h('button', { type: 'button', class: 'link', part: 'retry', click: again }, texts.retry);
       this.#note.replaceChildren(texts.failed, ' ', retry);

@@ -142,7 +142,16 @@ const fr: InboxTexts = {
 
 export const languages: Record<string, InboxTexts> = { en, de, es, fr };
 
+/** Returns a tag that `Intl` accepts: pages and systems also write `en_US`, `de_DE.UTF-8` or `en-US@posix`. */
+export function toLanguageTag(language: string): string {
+  try {
+    return Intl.getCanonicalLocales(language.split(/[.@]/)[0]!.replaceAll('_', '-'))[0] ?? 'en';
+  } catch {
+    return 'en';
+  }
+}
+
 /** Returns the texts of a language, ignoring the region (`de-AT`). Default: English. */
 export function textsFor(language: string): InboxTexts {
-  return languages[language.toLowerCase().split('-')[0]!] ?? en;
+  return languages[toLanguageTag(language).split('-')[0]!] ?? en;
 }

@@ -79,6 +79,9 @@ function readBuild(): ConsoleBuild | undefined {
   return cached;
 }
 
+/** Links of a message open in a new tab, which is not restricted like the frame. The same as in html-frame.tsx. */
+const sandbox = 'allow-same-origin allow-popups allow-popups-to-escape-sandbox';
+
 /**
  * Sends an empty page for a frame in which the console shows the HTML of a message. It has its own policy, because a frame
  * without a URL inherits the console's, which blocks the inline styles of emails. Scripts never run in it.
@@ -86,7 +89,7 @@ function readBuild(): ConsoleBuild | undefined {
 function sendFrame(_request: FastifyRequest, reply: FastifyReply) {
   const rules = "default-src 'none'; style-src 'unsafe-inline'; img-src https: data:; font-src https: data:";
   reply.headers({
-    'content-security-policy': `${rules}; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-same-origin`,
+    'content-security-policy': `${rules}; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox ${sandbox}`,
     'x-content-type-options': 'nosniff',
     'referrer-policy': 'no-referrer',
     'cache-control': 'no-cache',

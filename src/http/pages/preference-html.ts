@@ -134,6 +134,7 @@ function quietSection({ words, language }: Frame, { timezone, quiet_hours: own, 
   return html`<h2 id="quiet">${words.quiet}</h2>
 <p id="quiet-hint" class="note">${words.quietHint}</p>
 <input type="hidden" name="quiet_was" value="${writeQuietState(own, timezone)}" />
+<input type="hidden" name="hours_was" value="${writeHours(mode, shown.from, shown.to, days)}" />
 <div class="fields">
 <div><label for="quiet-mode">${words.quiet}</label><select id="quiet-mode" name="quiet" aria-describedby="quiet-hint">${modes.map(([value, label]) => option(value, label, value === mode))}</select></div>
 <label>${words.from}<input type="time" name="from" value="${shown.from}" required /></label>
@@ -153,6 +154,11 @@ function option(value: string, label: string, isSelected: boolean): Html {
 /** Encodes what the form showed, so that an untouched form changes nothing. */
 export function writeQuietState(hours: QuietHours | null, timezone: string | null): string {
   return canonicalJson([hours, timezone]);
+}
+
+/** Encodes the mode and the times that the form showed, to detect which of them were changed. */
+export function writeHours(mode: string, from: string | null, to: string | null, days: readonly string[]): string {
+  return `${mode} ${from} ${to} ${weekdays.filter(day => days.includes(day)).join()}`;
 }
 
 function lastChange({ words, language }: Frame, { at, source }: { at: Date; source: string }, name: string): string {

@@ -29,6 +29,7 @@ import {
   preferencePage,
   unsubscribedPage,
   unsubscribePage,
+  writeHours,
   writeQuietState,
 } from './preference-html.ts';
 import { chooseLanguage, textsIn } from './preference-texts.ts';
@@ -76,9 +77,9 @@ export async function registerPreferencePage(app: FastifyInstance, deps: Deps): 
       const link = await findUnsubscribeLink(deps, request.params.token);
       if (!link) return sendBroken(request, reply);
       const frame = frameOf(request, link.person);
-      const { name, isRequired } = await describeCategory(deps, link, link.person.locale ?? frame.language);
+      const { name, isRequired, isOff } = await describeCategory(deps, link, link.person.locale ?? frame.language);
       const about = { category: name, type: link.channelType, manage: preferencesPath(deps, link.person) };
-      if (isRequired) return sendPage(reply, frame, unsubscribedPage(frame, { ...about, done: false }));
+      if (isRequired || isOff) return sendPage(reply, frame, unsubscribedPage(frame, { ...about, done: !isRequired }));
       return sendPage(reply, frame, unsubscribePage(frame, about));
     });
     scope.post('/unsubscribe/:token', hidden, async (request: PageRequest, reply) => {
@@ -149,7 +150,11 @@ function readQuiet(form: URLSearchParams, person: LinkedUser): PageQuietHours {
     to: form.get('to') ?? undefined,
     ...(days.length > 0 && days.length < weekdays.length && { weekdays: days }),
   };
-  const chosen = { usual: null, none: { enabled: false }, own: hours }[form.get('quiet') ?? ''];
+  const mode = form.get('quiet') ?? '';
+  const was = form.get('hours_was') ?? '';
+  // Times that were entered without changing the select are the recipient's own.
+  const isEntered = was.startsWith(`${mode} `) && was !== writeHours(mode, form.get('from'), form.get('to'), days);
+  const chosen = isEntered ? hours : { usual: null, none: { enabled: false }, own: hours }[mode];
   const quiet_hours = chosen === undefined ? person.quiet_hours : chosen;
   if (writeQuietState(quiet_hours, timezone) === form.get('quiet_was')) return {};
   const times = quiet_hours && 'from' in quiet_hours ? [quiet_hours.from, quiet_hours.to] : [];

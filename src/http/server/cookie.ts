@@ -13,6 +13,7 @@ import {
   type Visitor,
 } from '../../services/identity/sessions.ts';
 import type { Call } from './route.ts';
+import { currentTime } from '../../lib/clock.ts';
 
 const name = 'belfry_session';
 /** One cookie per account that has signed in, so that several people can share a browser. */
@@ -99,7 +100,7 @@ export function requireCsrfToken(deps: Deps, request: FastifyRequest, session: S
 /** Returns the session of a request to a public route, if there is one; then a change needs its CSRF token. */
 export async function currentSession(deps: Deps, request: FastifyRequest): Promise<Session | undefined> {
   const cookie = readCookie(request);
-  const session = cookie ? await findSession(deps, cookie, Date.now()) : undefined;
+  const session = cookie ? await findSession(deps, cookie, currentTime()) : undefined;
   if (session) requireCsrfToken(deps, request, session);
   return session;
 }

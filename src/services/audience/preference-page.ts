@@ -165,13 +165,19 @@ export async function unsubscribe(deps: Deps, { person, category, channelType }:
   return true;
 }
 
-/** Returns the localized name of the category; a deleted category is shown by its slug. */
-export async function describeCategory({ db }: Deps, { person, category }: UnsubscribeLink, locale: string) {
-  const found = await findCategory(db, person.organization_id, category);
+/** Returns the localized name of the category and the recipient's choice; a deleted category is shown by its slug. */
+export async function describeCategory({ db }: Deps, link: UnsubscribeLink, locale: string) {
+  const { person, category, channelType } = link;
+  const [found, preferences] = await Promise.all([
+    findCategory(db, person.organization_id, category),
+    listPreferences(db, person.organization_id, person.id),
+  ]);
   const shown = found ?? (category === generalSlug ? generalCategory : undefined);
+  const topic = shown && { category: shown, event: undefined };
   return {
     name: shown ? localizeCategory(shown, locale).name : category,
     isRequired: shown?.kind === 'required',
+    isOff: topic !== undefined && !resolvePreference(topic, channelType, toChoices(preferences)).enabled,
   };
 }
 

@@ -20,6 +20,7 @@ import {
   type Session,
   type Visitor,
 } from './sessions.ts';
+import { currentTime } from '../../lib/clock.ts';
 
 const purpose = 'sign-in by an identity provider';
 /** Time to sign in at the provider and return. */
@@ -53,7 +54,7 @@ export async function beginOidc(
   const { url, state } = await oidc.begin(redirectUri, { again: confirming !== undefined }).catch(error => {
     throw new AppError('oidc.unavailable', `cannot reach ${oidc.name}`, { cause: error });
   });
-  const confirms = confirming && { tokenHash: confirming.tokenHash.toString('base64'), startedAt: Date.now() };
+  const confirms = confirming && { tokenHash: confirming.tokenHash.toString('base64'), startedAt: currentTime() };
   const begun: BegunOidc = { ...state, to: consolePathOf(to), ...(confirms && { confirms }) };
   return { url, sealed: sealState(deps, purpose, begun, oidcSeconds) };
 }

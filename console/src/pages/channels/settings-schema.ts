@@ -55,14 +55,19 @@ function valueOfPairs({ patternProperties, additionalProperties }: Schema): Sche
   return pattern ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined);
 }
 
-/** Whether a setting is usually left alone: optional, and with a default or a multi-line value. */
+/** Texts that are set up later, if at all: another address of the API, replies and bounces. */
+const laterText = /^(endpoint|reply_to|bounce_domain|imap_.+|webhook_.+)$/;
+
+/** Whether a setting is usually left alone: optional, and with a default, a multi-line value or needed later. */
 export function isAdvanced(name: string, settings: Schema): boolean {
   const schema = settings.properties?.[name];
   if (!schema || settings.required?.includes(name)) return false;
   const kind = kindOf(schema);
-  if (kind === 'long' || kind === 'pairs' || kind === 'group' || kind === 'json') return true;
-  if (name === 'endpoint') return true;
-  if ((kind === 'number' || kind === 'choice') && /Absent:/.test(schema.description ?? '')) return true;
+  if (kind === 'long' || kind === 'pairs' || kind === 'group' || kind === 'json' || kind === 'switch') return true;
+  if (laterText.test(name)) return true;
+  // The port has a default, but belongs to the host.
+  const hasDefault = name !== 'port' && /\b(Absent|Default):/.test(schema.description ?? '');
+  if (hasDefault && (kind === 'number' || kind === 'choice')) return true;
   return (settings.dependentRequired?.[name] ?? []).some(
     other => kindOf(settings.properties?.[other] ?? {}) === 'long',
   );

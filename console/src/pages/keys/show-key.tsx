@@ -1,17 +1,12 @@
 /** Shows a new key, which is displayed only once. */
 import { Alert, Button, Stack, Text } from '@mantine/core';
 import { IconKey } from '@tabler/icons-react';
-import { useQuery } from '@tanstack/react-query';
 import { CopyBlock } from '../../components/copy.tsx';
 import { FormButtons } from '../../components/form.tsx';
 import { useEvents } from '../../components/use-events.ts';
-import { type EventPath, useSample } from '../../events/sample.ts';
-import { findSample } from '../../events/samples.ts';
 import { useOrg } from '../../paths.ts';
-import { read } from '../../queries.ts';
-import { useCan, useSession } from '../../session.tsx';
 import { shellQuoted } from '../../snippets/snippets.ts';
-import { TriggerSnippets, triggerUrl } from '../../snippets/trigger-snippets.tsx';
+import { TriggerExample } from '../../snippets/trigger-example.tsx';
 import { texts } from '../../texts/keys.ts';
 
 interface ShowKeyProps {
@@ -51,30 +46,5 @@ export function ShowKey({ secret, permissions, project, application, children, o
         <Button onClick={onClose}>{texts.iveCopiedIt}</Button>
       </FormButtons>
     </Stack>
-  );
-}
-
-/** A trigger that works as it is pasted: with the event's own context, and with a recipient where the trigger names them. */
-function TriggerExample({ path, apiKey }: { path: EventPath; apiKey: string }) {
-  const { evt } = path;
-  const can = useCan();
-  const { account } = useSession();
-  const sample = useSample(path);
-  const notifications = useQuery({
-    ...read('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/n/', { path }),
-    enabled: can('notification:read'),
-  });
-  // Without the right to read them, a recipient that no notification asks for does no harm.
-  const takesRecipients = notifications.data?.some(one => one.recipients.trigger) ?? true;
-  const context = Object.keys(sample.context ?? {}).length > 0 ? sample.context : findSample(evt)?.context;
-  return (
-    <TriggerSnippets
-      url={triggerUrl(path)}
-      apiKey={apiKey}
-      body={{
-        context: context ?? {},
-        options: { ...(takesRecipients && { recipients: [account.email.toLowerCase()] }), dry_run: true },
-      }}
-    />
   );
 }

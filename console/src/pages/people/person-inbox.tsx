@@ -22,7 +22,7 @@ const columns: Column<InboxMessage>[] = [
           </Text>
           {!read_at && <Mark color="blue">{texts.unread}</Mark>}
         </Group>
-        <Text component="span" display="block" size="xs" c="dimmed" lineClamp={2}>
+        <Text component="span" display="block" size="xs" c="dimmed" lineClamp={2} style={{ overflowWrap: 'anywhere' }}>
           {body}
         </Text>
       </Box>
