@@ -79,8 +79,10 @@ async function welcome({ runtime, address: own }: Service, { baseUrl, dataDir }:
   const { createDemo } = await import('./services/operations/demo.ts');
   const demo = await createDemo(runtime.deps);
   if (!demo) return;
-  const { createDemoDay } = await import('./services/operations/demo-day.ts');
-  await createDemoDay(runtime.deps);
+  const { createDemoHistory } = await import('./services/operations/demo-history.ts');
+  await createDemoHistory(runtime.deps, Date.now());
+  const { triggerDemoDay } = await import('./services/operations/demo-day.ts');
+  await triggerDemoDay(runtime.deps);
   const address = baseUrl ?? own;
   const url = `${address}${demo.triggerPath}`;
   // Absolute, so the commands work in any folder, and in a shell without the same settings.
