@@ -2,8 +2,8 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Runtime } from '../../src/app.ts';
-import { demo as command } from '../../src/cli/demo.ts';
 import type { Terminal } from '../../src/cli/command.ts';
+import { demo as command } from '../../src/cli/demo.ts';
 import { organizationTables } from '../../src/db/operations/organization-tables.ts';
 import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
 import { viewMessage } from '../../src/services/history/messages.ts';

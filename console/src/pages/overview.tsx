@@ -138,6 +138,7 @@ export default function Overview() {
         <Grid gap="md">
           <Grid.Col span={{ base: 12, lg: 8 }}>
             <Section
+              fills
               title={texts.overTime}
               aside={
                 <SegmentedControl
@@ -153,7 +154,7 @@ export default function Overview() {
               }
             >
               <Suspense fallback={<Skeleton height={260} />}>
-                {data ? <Chart hours={data.hours} show={show} /> : <Skeleton height={260} />}
+                {data ? <Chart hours={data.hours} recent={data.recent} show={show} /> : <Skeleton height={260} />}
               </Suspense>
             </Section>
           </Grid.Col>

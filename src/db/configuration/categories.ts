@@ -99,11 +99,16 @@ export async function hasUncategorizedEvents(db: Db, organizationId: number): Pr
   return row !== undefined;
 }
 
+/** Counts promotional events of organizations that send mail: a sandbox does not. */
 export async function countPromotionalEventsAcrossTenants(db: Db): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*)::int as count from events e
     join categories c on c.organization_id = e.organization_id and c.id = e.category_id
-    where c.kind = 'promotional'`.execute(db);
+    where c.kind = 'promotional' and exists (
+      select from channels h, jsonb_array_elements(h.providers) as provider
+      where h.organization_id = e.organization_id and h.type = 'email' and provider ->> 'use' is distinct from 'sandbox')`.execute(
+    db,
+  );
   return rows[0]!.count;
 }
 

@@ -119,7 +119,7 @@ const day: Document = {
                       digest: { every: '1h' },
                       message: {
                         subject: '{{ count }} new reviews',
-                        body: '{% for item in items %}- {{ item.text }}\n{% endfor %}',
+                        body: '{% for item in items %}- {{ item.context.text }}\n{% endfor %}',
                       },
                     },
                   ],
