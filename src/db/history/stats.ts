@@ -72,15 +72,17 @@ export async function listHourCounts(db: Db, organizationId: number, period: Sta
 export async function listRecentCounts(db: Db, organizationId: number, from: Date, minutes: number) {
   const first = sql`${lowestUuidAt(from.getTime())}::uuid`;
   const step = (time: RawBuilder<unknown>) => sql`date_bin(make_interval(mins => ${minutes}), ${time}, ${from})`;
-  const ended = sql`coalesce(sent_at, (failed_attempts -> -1 ->> 'at')::timestamptz, created_at)`;
+  const ended = sql`coalesce(d.sent_at, (d.failed_attempts -> -1 ->> 'at')::timestamptz, d.created_at)`;
+  const counted = sql`o.organization_id = ${organizationId} and o.id >= ${first}
+    and o.options ->> 'dry_run' is distinct from 'true'`;
   const { rows } = await sql<{ at: Date; triggers: number } & CountsByStatus>`
     select at, sum(triggers)::bigint as triggers, ${sumsByStatus} from (
-      select ${step(sql`created_at`)}, triggers, ${zeros} from occurrences
-      where organization_id = ${organizationId} and id >= ${first}
+      select ${step(sql`o.created_at`)}, o.triggers, ${zeros} from occurrences o where ${counted}
       union all
       select at, 0, ${countsByStatus} from (
-        select ${step(ended)} as at, status, 1 as count from deliveries
-        where organization_id = ${organizationId} and occurrence_id >= ${first} and status in ${sql.raw(endedList)}
+        select ${step(ended)} as at, d.status, 1 as count from occurrences o
+        join deliveries d on d.organization_id = o.organization_id and d.occurrence_id = o.id
+        where ${counted} and d.status in ${sql.raw(endedList)}
       ) ended group by 1
     ) each (at, triggers, ${columns}) group by at`.execute(db);
   return rows;
