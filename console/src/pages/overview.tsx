@@ -104,7 +104,7 @@ export default function Overview() {
       <PauseBanners pauses={data?.attention.paused ?? []} />
       <DisabledWebhooks count={data?.attention.disabled_webhooks ?? 0} />
       <Stack gap="md">
-        <SimpleGrid cols={{ base: 2, sm: 3, lg: 5 }} spacing="sm">
+        <SimpleGrid cols={{ base: 2, sm: 3, lg: 5 }} spacing="sm" className="tiles">
           <Tile
             label={texts.triggers}
             value={sums && compact(sums.triggers)}

@@ -25,7 +25,7 @@ export const demoLayout = `<!doctype html>
 :root{color-scheme:light dark;supported-color-schemes:light dark}
 .sheet .button{background:${demoBrand} !important;border-radius:8px !important}
 .sheet .link{color:${demoBrand}}
-@media (max-width:520px){.around{padding:0 !important}.around-sheet{border-radius:0 !important;border-left:0 !important;border-right:0 !important}.sheet{padding:28px 22px 12px !important}.brand{padding:18px 22px !important;border-radius:0 !important}}
+@media (max-width:520px){.around{padding:0 !important}.around-sheet{border-radius:0 !important;border-left:0 !important;border-right:0 !important}.sheet{padding:28px 22px 26px !important}.brand{padding:18px 22px !important;border-radius:0 !important}}
 @media (prefers-color-scheme:dark){${dark.join('')}}
 ${dark.map(rule => rule.replaceAll(/(^|,)\./g, '$1[data-ogsc] .')).join('')}
 </style>
@@ -43,7 +43,7 @@ ${dark.map(rule => rule.replaceAll(/(^|,)\./g, '$1[data-ogsc] .')).join('')}
 </td>
 </tr>
 <tr>
-<td class="sheet" style="padding:34px 36px 18px;background:#ffffff;border-radius:0 0 11px 11px;${font};font-size:16px;line-height:1.6;color:#263238;word-break:break-word">
+<td class="sheet" style="padding:34px 36px 32px;background:#ffffff;border-radius:0 0 11px 11px;${font};font-size:16px;line-height:1.6;color:#263238;word-break:break-word">
 {{ content }}
 </td>
 </tr>
