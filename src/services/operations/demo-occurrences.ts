@@ -227,21 +227,21 @@ export function generateHistory(now: number): GeneratedHistory {
       Array.from({ length: Math.floor(busy * share + random()) }, () => hour + Math.floor(random() * hourMs))
         .filter(time => time < until)
         .sort((a, b) => a - b);
-    for (const time of times(0.22)) {
+    for (const time of times(0.12)) {
       const name = pick(customers);
       const created = time + Math.round(between(15, 80));
       const context = { order: `A-${++order}`, amount: `${between(8, 190).toFixed(2)} EUR` };
       const deliveries = [send(name, 'mail', created), send(name, 'app', created)];
       add('web/order-paid', time, { context, options: { limit_to: [mailOf(name)] }, deliveries });
     }
-    for (const time of times(0.3)) {
+    for (const time of times(0.16)) {
       const name = pick(shoppers);
       const created = time + Math.round(between(15, 80));
       const context = { order: `A-${order - Math.floor(between(2, 40))}`, carrier: pick(['DHL', 'UPS', 'PostNL']) };
       const deliveries = [send(name, 'mail', created), send(name, 'app', created)];
       add('web/order-shipped', time, { context, options: { recipients: [mailOf(name)] }, deliveries });
     }
-    for (const time of times(0.2)) {
+    for (const time of times(0.1)) {
       const name = pick(shoppers);
       const created = time + Math.round(between(10, 40));
       const context = { code: String(Math.floor(between(100_000, 999_999))) };
@@ -250,11 +250,11 @@ export function generateHistory(now: number): GeneratedHistory {
     }
   }
   // The codes of an impatient customer during the outage.
-  for (const minutes of [1, 2, 5, 9]) {
+  for (const minutes of [1, 5, 9, 14, 17]) {
     const time = outage.from + minutes * minuteMs;
     const deliveries = [send('katherine', 'texts', time + 20)];
     add('web/sign-in-code', time, {
-      context: { code: `48151${minutes}` },
+      context: { code: String(481_500 + minutes) },
       options: { recipients: [mailOf('katherine')] },
       priority: 0,
       deliveries,
