@@ -1,5 +1,5 @@
 /**
- * Takes the screenshots for the documentation from the running product: a fresh demo with some traffic.
+ * Takes the screenshots for the documentation from the running product: a fresh demo with its generated month.
  *   node scripts/screenshots.ts [PREFIX OF A NAME]
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
@@ -16,7 +16,6 @@ import { prepareBounce } from './screenshot-bounces.ts';
 import { preparePreferences, unsubscribeOnPage } from './screenshot-preferences.ts';
 
 const folder = fileURLToPath(new URL('../docs/images/', import.meta.url));
-const trigger = '/api/o/demo/p/shop/a/web/e/order-paid/trigger/';
 
 const [prefix = ''] = process.argv.slice(2);
 
@@ -26,6 +25,7 @@ interface Screenshot {
   at?: string;
   prepare?: (page: Page) => Promise<string>;
   colorScheme?: 'light' | 'dark';
+  width?: number;
   height?: number;
   /** Selector of the part to capture. Default: the visible window. */
   of?: string;
@@ -39,22 +39,14 @@ const browser = await openBrowser();
 try {
   const { email, password, key } = await waitFor('the welcome message', () => parseWelcome(service.output()));
   const ask = asker(service.address, key);
-  const newsletter = '/api/o/demo/p/shop/a/web/e/newsletter/trigger/';
-  for (let order = 1; order <= 40; order++) {
-    const context = { order: `A-${order}`, amount: `${(order * 7.35).toFixed(2)} EUR` };
-    await ask({ method: 'POST', path: trigger, body: { context } });
-  }
-  const last = (await ask({ method: 'POST', path: newsletter, body: { context: { title: 'Spring sale' } } })).body
-    .occurrence;
-  await waitFor('the last occurrence to complete', async () => {
-    const { body } = await ask({ path: `/api/o/demo/occurrence/${last}/` });
-    return body.status === 'completed';
-  });
+  const { body: failures } = await ask({ path: '/api/o/demo/failures/?limit=100' });
+  const bounced = (failures as { occurrence: string; reason: string }[]).find(one => one.reason === 'bounced')!;
+  const issue = `/o/demo/occurrences/${bounced.occurrence}`;
   const { body: notifications } = await ask({ path: '/api/o/demo/p/shop/a/web/e/order-paid/n/' });
 
-  const take = async ({ name, at, colorScheme = 'light', height = 800, of, prepare }: Screenshot) => {
+  const take = async ({ name, at, colorScheme = 'light', width = 1280, height = 800, of, prepare }: Screenshot) => {
     if (!name.startsWith(prefix)) return;
-    const viewport = { width: 1280, height };
+    const viewport = { width, height };
     const context = await browser.newContext({
       baseURL: service.address,
       colorScheme,
@@ -71,9 +63,13 @@ try {
     console.log(`docs/images/${name}.png`);
     await context.close();
   };
-  await take({ name: 'overview', at: '/o/demo' });
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const suffix = colorScheme === 'dark' ? '-dark' : '';
+    await take({ name: `overview${suffix}`, at: '/o/demo?hours=720', colorScheme, height: 860 });
+    await take({ name: `occurrence${suffix}`, at: issue, colorScheme, height: 860 });
+    await take({ name: `phone${suffix}`, at: '/o/demo?hours=720', colorScheme, width: 390, height: 844 });
+  }
   await take({ name: 'designer', at: `/o/demo/p/shop/a/web/e/order-paid/n/${notifications[0].id}` });
-  await take({ name: 'occurrence', at: `/o/demo/occurrences/${last}`, colorScheme: 'dark' });
   await take({ name: 'bounced', prepare: () => prepareBounce(ask), height: 900 });
   await preparePreferences(ask);
   await take({ name: 'preferences-categories', at: '/o/demo/categories', height: 480 });

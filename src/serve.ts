@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Service } from './app.ts';
 import type { Config } from './config.ts';
 import { type EmbeddedDatabase, openEmbedded } from './embedded/embedded.ts';
+import { currentTime } from './lib/clock.ts';
 import { forceExitSoon } from './lib/force-exit.ts';
 import { createLineWriter } from './lib/line-writer.ts';
 import { createLog } from './lib/log.ts';
@@ -79,8 +80,10 @@ async function welcome({ runtime, address: own }: Service, { baseUrl, dataDir }:
   const { createDemo } = await import('./services/operations/demo.ts');
   const demo = await createDemo(runtime.deps);
   if (!demo) return;
-  const { createDemoDay } = await import('./services/operations/demo-day.ts');
-  await createDemoDay(runtime.deps);
+  const { createDemoHistory } = await import('./services/operations/demo-history.ts');
+  await createDemoHistory(runtime.deps, currentTime());
+  const { triggerDemoDay } = await import('./services/operations/demo-day.ts');
+  await triggerDemoDay(runtime.deps);
   const address = baseUrl ?? own;
   const url = `${address}${demo.triggerPath}`;
   // Absolute, so the commands work in any folder, and in a shell without the same settings.

@@ -30,6 +30,7 @@ const commands: Record<string, () => Promise<Command>> = {
   restore: async () => (await import('./restore.ts')).restore,
   resume: async () => (await import('./resume.ts')).resume,
   doctor: async () => (await import('./doctor.ts')).doctor,
+  demo: async () => (await import('./demo.ts')).demo,
   completion: async () => (await import('./completion.ts')).createCompletion(loadCommands),
 };
 

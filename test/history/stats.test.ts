@@ -132,6 +132,27 @@ test('latency leaves out pauses, quiet hours, the delay of a step and the time u
   expect(latencyPercentile(counts, 1)).toBeLessThan(1_800_000);
 });
 
+test('everything that is new is also counted in steps of five minutes, until something older is in the period', async () => {
+  const tenant = await world.tenant({ users: ['a@x.test', { email: 'c@x.test', locked: true }] });
+  expect((await stats(tenant)).recent).toEqual([]);
+  await tenant.outcomes(await tenant.trigger({ dry_run: true }));
+  await tenant.outcomes(await tenant.trigger());
+  tenant.answer({ status: 400 });
+  await tenant.outcomes(await tenant.trigger());
+  const { recent, hours } = await stats(tenant);
+  expect(total(recent)).toBe(total(hours));
+  const sumOf = (rows: { by_status: Record<string, number> }[], status: string) =>
+    rows.reduce((sum, row) => sum + row.by_status[status]!, 0);
+  for (const status of ['sent', 'failed', 'suppressed']) expect(sumOf(recent, status)).toBe(sumOf(hours, status));
+  expect(recent.length).toBeLessThanOrEqual(24);
+  await tenant.sql(
+    `insert into trigger_stats select organization_id, hour - interval '5 hours', event_id, part, count from trigger_stats
+     where organization_id = (select id from organizations where slug = $1)`,
+    tenant.slug,
+  );
+  expect((await stats(tenant)).recent).toEqual([]);
+});
+
 test('a trigger that is repeated with its idempotency key counts once', async () => {
   const tenant = await world.tenant({ users: ['a@x.test'] });
   for (let i = 0; i < 3; i++) await tenant.trigger({ idempotency_key: 'once' });

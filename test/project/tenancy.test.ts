@@ -91,6 +91,7 @@ const acrossTenants: Record<string, string> = {
   storeInboxMessagesAcrossTenants: 'one statement stores a batch of anybody’s messages',
   findKeyAcrossTenants: 'a key is presented before anyone knows whose it is',
   touchKeysAcrossTenants: 'one statement notes the use of all keys',
+  reserveDeliveryIdsAcrossTenants: 'takes numbers from the sequence, which all organizations share',
   resolvePathAcrossTenants: 'a path names its organization by slug; admission compares it with the key',
   inheritAcrossTenants: 'a worker takes over what it held under an earlier identity',
   storeOccurrencesAcrossTenants: 'one statement stores a batch of anybody’s triggers',

@@ -74,15 +74,18 @@ export function Section({
   aside,
   children,
   padded = true,
+  fills = false,
 }: {
   title: string;
   aside?: ReactNode;
   children: ReactNode;
+  /** Whether it is as high as what is beside it. */
+  fills?: boolean;
   /** False for tables, which extend to the border. */
   padded?: boolean;
 }) {
   return (
-    <Box component="section" className="card" aria-label={title}>
+    <Box component="section" className={fills ? 'card fills' : 'card'} aria-label={title}>
       <Group justify="space-between" px="md" py={10} wrap="wrap" gap="xs">
         <Title order={2}>{title}</Title>
         {aside}

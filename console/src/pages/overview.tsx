@@ -104,7 +104,7 @@ export default function Overview() {
       <PauseBanners pauses={data?.attention.paused ?? []} />
       <DisabledWebhooks count={data?.attention.disabled_webhooks ?? 0} />
       <Stack gap="md">
-        <SimpleGrid cols={{ base: 2, sm: 3, lg: 5 }} spacing="sm">
+        <SimpleGrid cols={{ base: 2, sm: 3, lg: 5 }} spacing="sm" className="tiles">
           <Tile
             label={texts.triggers}
             value={sums && compact(sums.triggers)}
@@ -138,6 +138,7 @@ export default function Overview() {
         <Grid gap="md">
           <Grid.Col span={{ base: 12, lg: 8 }}>
             <Section
+              fills
               title={texts.overTime}
               aside={
                 <SegmentedControl
@@ -153,7 +154,7 @@ export default function Overview() {
               }
             >
               <Suspense fallback={<Skeleton height={260} />}>
-                {data ? <Chart hours={data.hours} show={show} /> : <Skeleton height={260} />}
+                {data ? <Chart hours={data.hours} recent={data.recent} show={show} /> : <Skeleton height={260} />}
               </Suspense>
             </Section>
           </Grid.Col>

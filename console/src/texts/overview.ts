@@ -25,6 +25,7 @@ export const texts = {
   nothingEnded: 'No deliveries',
   ofAttempted: (value: Part) => `${value}% of attempted`,
   suppressed: (count: Part) => `${count} suppressed`,
+  axisMinutes: 'Five minutes',
   axisHour: 'Hour',
   axisDay: 'Day',
   queueIsEmpty: 'Queue is empty',

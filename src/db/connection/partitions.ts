@@ -40,12 +40,13 @@ function monthAt(year: number, month: number): Month {
 }
 
 /**
- * Creates the partitions of this month and the next ones; safe to call at any time from any process. Until a partition
- * exists, `_rest` holds its rows; they are moved when it is created, also for a past month without a partition.
+ * Creates the partitions of the month of `from`, of this month and the next ones; safe to call at any time from any process.
+ * Until a partition exists, `_rest` holds its rows; they are moved when it is created, also for a past month without a partition.
  */
-export async function createPartitions(db: Db, now: number): Promise<void> {
-  const today = new Date(now);
-  for (let ahead = 0; ahead <= monthsAhead; ahead++) {
+export async function createPartitions(db: Db, now: number, from = now): Promise<void> {
+  const [first, today] = [new Date(from), new Date(now)];
+  const behind = 12 * (today.getUTCFullYear() - first.getUTCFullYear()) + today.getUTCMonth() - first.getUTCMonth();
+  for (let ahead = -behind; ahead <= monthsAhead; ahead++) {
     await createMonth(db, monthAt(today.getUTCFullYear(), today.getUTCMonth() + ahead));
   }
   for (let month = await findMonthInRest(db); month; month = await findMonthInRest(db)) {

@@ -2,11 +2,13 @@
  * Reads statistics. Every statement reads counters by hour or day, or does a bounded index scan; none counts the
  * history.
  */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
+import { lowestUuidAt } from '../../core/ids.ts';
 import { type EndedStatus, endedStatuses } from '../../core/statuses.ts';
 import { priorities } from '../../core/trigger.ts';
 import type { Db } from '../connection/pool.ts';
 import { queues } from '../ledger/round-robin.ts';
+import { endedList } from '../ledger/status-text.ts';
 import { countsByStatus, sumsByStatus, zeros } from './stats-sums.ts';
 
 export type CountsByStatus = Record<EndedStatus, number>;
@@ -60,6 +62,29 @@ export async function listHourCounts(db: Db, organizationId: number, period: Sta
       union all
       select hour, 0, ${countsByStatus} from ${unsummedRows('delivery_stats', organizationId, period, period.summed_hours)} group by 1
     ) each (hour, triggers, ${columns}) group by hour`.execute(db);
+  return rows;
+}
+
+/**
+ * Lists what was triggered and ended since that time, in steps of minutes; only steps in which something happened. Reads the
+ * rows themselves: the caller knows from the hourly counters that they are few.
+ */
+export async function listRecentCounts(db: Db, organizationId: number, from: Date, minutes: number) {
+  const first = sql`${lowestUuidAt(from.getTime())}::uuid`;
+  const step = (time: RawBuilder<unknown>) => sql`date_bin(make_interval(mins => ${minutes}), ${time}, ${from})`;
+  const ended = sql`coalesce(d.sent_at, (d.failed_attempts -> -1 ->> 'at')::timestamptz, d.created_at)`;
+  const counted = sql`o.organization_id = ${organizationId} and o.id >= ${first}
+    and o.options ->> 'dry_run' is distinct from 'true'`;
+  const { rows } = await sql<{ at: Date; triggers: number } & CountsByStatus>`
+    select at, sum(triggers)::bigint as triggers, ${sumsByStatus} from (
+      select ${step(sql`o.created_at`)}, o.triggers, ${zeros} from occurrences o where ${counted}
+      union all
+      select at, 0, ${countsByStatus} from (
+        select ${step(ended)} as at, d.status, 1 as count from occurrences o
+        join deliveries d on d.organization_id = o.organization_id and d.occurrence_id = o.id
+        where ${counted} and d.status in ${sql.raw(endedList)}
+      ) ended group by 1
+    ) each (at, triggers, ${columns}) group by at`.execute(db);
   return rows;
 }
 

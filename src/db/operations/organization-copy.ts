@@ -11,6 +11,7 @@ import type pg from 'pg';
 import { AppError } from '../../core/errors.ts';
 import type { Shapes, TableShape } from '../connection/copying.ts';
 import { sqlState } from '../connection/pool.ts';
+import { inLedgerTransaction } from '../connection/transaction.ts';
 import { deletedLast, type OrganizationTable, organizationTables } from './organization-tables.ts';
 
 /** A batch has at most this size, however long its rows are. */
@@ -258,6 +259,23 @@ export async function deleteRows(
     if (!kept.has(name)) await client.query(`delete from ${name} where organization_id = $1`, [organizationId]);
   }
   if (!kept.has('organizations')) await client.query('delete from organizations where id = $1', [organizationId]);
+}
+
+const deadlock = '40P01';
+const deletionAttempts = 5;
+
+/** Deletes the organization with its history, also while workers change its rows. */
+export async function deleteOrganizationEntirely(pool: pg.Pool, organizationId: number): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await inLedgerTransaction(pool, async client => {
+        await client.query(`set local belfry.copying = 'on'`);
+        await deleteRows(client, organizationId);
+      });
+    } catch (error) {
+      if (sqlState(error) !== deadlock || attempt === deletionAttempts) throw error;
+    }
+  }
 }
 
 /** Throws unless both databases have the same tables and columns. */

@@ -21,6 +21,17 @@ const Statistics = Type.Object(
       }),
       { description: 'Oldest first, without gaps; the last one is the current hour.' },
     ),
+    recent: Type.Array(
+      Type.Object({
+        at: Type.String({ format: 'date-time', description: 'Start of the five minutes.' }),
+        triggers: Type.Integer(),
+        by_status: byStatus,
+      }),
+      {
+        description:
+          'The same in steps of five minutes, if everything in the period happened in the current hour and the previous one; else empty.',
+      },
+    ),
     channels: Type.Array(
       Type.Object({
         channel: Type.String({ description: 'Slug.' }),
@@ -97,6 +108,7 @@ export const retrieveStatistics = plain(['org'], {
     return {
       ...found,
       hours: found.hours.map(one => ({ ...one, hour: one.hour.toISOString() })),
+      recent: found.recent.map(one => ({ ...one, at: one.at.toISOString() })),
       attention: {
         ...attention,
         paused: attention.paused.map(showPause),

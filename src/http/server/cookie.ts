@@ -2,6 +2,7 @@
 import type {} from '@fastify/cookie';
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../../core/errors.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../../services/deps.ts';
 import type { Site } from '../../services/identity/passkeys.ts';
 import {
@@ -13,7 +14,6 @@ import {
   type Visitor,
 } from '../../services/identity/sessions.ts';
 import type { Call } from './route.ts';
-import { currentTime } from '../../lib/clock.ts';
 
 const name = 'belfry_session';
 /** One cookie per account that has signed in, so that several people can share a browser. */

@@ -31,6 +31,7 @@ export async function describeOrganization({ db }: Deps, organizationId: number,
       describePauses({ db }, organizationId),
     ]);
   const countsOfHour = new Map(byHour.map(row => [row.hour.getTime(), row]));
+  const recent = await describeRecent(db, organizationId, byHour);
   const countsOfChannel = new Map(byChannel.map(row => [row.channel_id, row]));
   const total = (status: EndedStatus) => byHour.reduce((sum, row) => sum + row[status], 0);
   return {
@@ -39,6 +40,7 @@ export async function describeOrganization({ db }: Deps, organizationId: number,
       const counts = countsOfHour.get(hour.getTime());
       return { hour, triggers: counts?.triggers ?? 0, by_status: statusesOf(counts) };
     }),
+    recent,
     channels: channels.flatMap(({ id, slug, type, project }) => {
       const counts = countsOfChannel.get(id);
       return counts ? [{ channel: slug, project, type, by_status: statusesOf(counts) }] : [];
@@ -62,6 +64,32 @@ export async function describeOrganization({ db }: Deps, organizationId: number,
       paused: pauses,
     },
   };
+}
+
+/** Up to so many triggers and messages are counted by minutes: more are worth an hourly bar. */
+const maxRecent = 10_000;
+const stepMinutes = 5;
+
+/** Returns steps of minutes, oldest first and without gaps, if all of the period is in this hour and the previous one. */
+async function describeRecent(
+  db: Deps['db'],
+  organizationId: number,
+  byHour: Awaited<ReturnType<typeof stats.listHourCounts>>,
+) {
+  const first = Math.min(...byHour.map(row => row.hour.getTime()));
+  const now = currentTime();
+  const total = byHour.reduce(
+    (sum, row) => sum + row.triggers + endedStatuses.reduce((n, status) => n + row[status], 0),
+    0,
+  );
+  if (total === 0 || total > maxRecent || first < Math.floor(now / hourMs) * hourMs - hourMs) return [];
+  const rows = await stats.listRecentCounts(db, organizationId, new Date(first), stepMinutes);
+  const countsOf = new Map(rows.map(row => [row.at.getTime(), row]));
+  const stepMs = stepMinutes * 60_000;
+  return Array.from({ length: Math.floor((now - first) / stepMs) + 1 }, (_, i) => {
+    const counts = countsOf.get(first + i * stepMs);
+    return { at: new Date(first + i * stepMs), triggers: counts?.triggers ?? 0, by_status: statusesOf(counts) };
+  });
 }
 
 function describeLatency(latencies: { bucket: number; count: number }[]) {

@@ -6,6 +6,7 @@ import type { Db } from '../../db/connection/pool.ts';
 import * as accounts from '../../db/identity/accounts.ts';
 import { listInvitesForAcrossTenants } from '../../db/identity/invites.ts';
 import { confirmSessionAcrossTenants } from '../../db/identity/sessions.ts';
+import { currentTime } from '../../lib/clock.ts';
 import type { Identity, Oidc, OidcState } from '../../lib/oidc.ts';
 import type { Deps } from '../deps.ts';
 import { claimByEmail } from './email-claims.ts';
@@ -20,7 +21,6 @@ import {
   type Session,
   type Visitor,
 } from './sessions.ts';
-import { currentTime } from '../../lib/clock.ts';
 
 const purpose = 'sign-in by an identity provider';
 /** Time to sign in at the provider and return. */

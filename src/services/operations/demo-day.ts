@@ -6,9 +6,23 @@ import { applyConfiguration } from '../configuration/declarative.ts';
 import { resolveEventPath, triggerEvent } from '../configuration/events.ts';
 import type { Deps } from '../deps.ts';
 import { demo } from './demo.ts';
+import { demoBrand, demoLayout } from './demo-layout.ts';
 
 const sandbox = [{ use: 'sandbox' }];
 const [before] = demo.organizations as [Document['organizations'][number]];
+
+/** More people, who receive the newsletter and the messages about their orders. */
+const people = [
+  ['Barbara', 'McClintock'],
+  ['Edsger', 'Dijkstra'],
+  ['Frances', 'Allen'],
+  ['Hedy', 'Lamarr'],
+  ['John', 'Backus'],
+  ['Katherine', 'Johnson'],
+  ['Margaret', 'Hamilton'],
+  ['Radia', 'Perlman'],
+  ['Tim', 'Berners-Lee'],
+] as const;
 
 const day: Document = {
   organizations: [
@@ -20,12 +34,19 @@ const day: Document = {
         { slug: 'texts', name: 'Sandbox texts', type: 'sms', providers: sandbox },
         { slug: 'ops-chat', name: 'Sandbox chat', type: 'slack', providers: sandbox },
       ],
+      brand_color: demoBrand,
+      layouts: [{ name: 'default', body: demoLayout }],
       categories: [{ slug: 'news', name: 'Newsletter', kind: 'promotional', default: true }],
       users: [
         ...(before.users ?? []),
         { email: 'linus@demo.test', first_name: 'Linus', last_name: 'Pauling', locked: true },
         // The sandbox refuses messages to such an address.
         { email: 'bounce@demo.test', first_name: 'Barbara', last_name: 'Liskov' },
+        ...people.map(([first_name, last_name]) => ({
+          email: `${first_name.toLowerCase()}@demo.test`,
+          first_name,
+          last_name,
+        })),
       ],
       projects: [
         {
@@ -34,7 +55,10 @@ const day: Document = {
           distribution_lists: [
             {
               name: 'Subscribers',
-              members: ['ada@demo.test', 'alan@demo.test', 'grace@demo.test', 'linus@demo.test', 'bounce@demo.test'],
+              members: [
+                ...['ada', 'alan', 'grace', 'linus', 'bounce'],
+                ...people.map(([firstName]) => firstName.toLowerCase()),
+              ].map(name => `${name}@demo.test`),
             },
             { name: 'On call', members: ['grace@demo.test'] },
           ],
@@ -53,6 +77,21 @@ const day: Document = {
                       recipients: { list: 'Subscribers' },
                       channels: ['mail'],
                       message: { subject: '{{ title }}', body: 'Hello {{ user.first_name }},\n\n{{ title }} is here.' },
+                    },
+                  ],
+                },
+                {
+                  slug: 'order-shipped',
+                  name: 'Order shipped',
+                  notifications: [
+                    {
+                      name: 'on-its-way',
+                      recipients: { trigger: true },
+                      channels: ['mail', 'app'],
+                      message: {
+                        subject: 'Order {{ order }} is on its way',
+                        body: '# On its way\n\nHello {{ user.first_name }},\n\nwe handed order **{{ order }}** to {{ carrier }}. It should arrive in two days.\n\n**[Track the parcel](https://shop.example/orders/{{ order }})**',
+                      },
                     },
                   ],
                 },
@@ -80,7 +119,7 @@ const day: Document = {
                       digest: { every: '1h' },
                       message: {
                         subject: '{{ count }} new reviews',
-                        body: '{% for item in items %}- {{ item.text }}\n{% endfor %}',
+                        body: '{% for item in items %}- {{ item.context.text }}\n{% endfor %}',
                       },
                     },
                   ],
@@ -130,7 +169,15 @@ const triggers: [event: string, context: JsonObject, options?: TriggerOptions][]
 ];
 
 export async function createDemoDay(deps: Deps): Promise<void> {
+  await configureDemoDay(deps);
+  await triggerDemoDay(deps);
+}
+
+export async function configureDemoDay(deps: Deps): Promise<void> {
   await applyConfiguration(deps, day, { prune: false });
+}
+
+export async function triggerDemoDay(deps: Deps): Promise<void> {
   for (const [event, context, options = {}] of triggers) {
     const [app, evt] = event.split('/') as [string, string];
     const path = await resolveEventPath(deps, { org: 'demo', prj: 'shop', app, evt });

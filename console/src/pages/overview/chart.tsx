@@ -18,11 +18,12 @@ interface Bar {
   triggers: number;
 }
 
-function barsOf(hours: Statistics['hours']): Bar[] {
-  const name = hours.length > maxHourlyBars ? dayName : hourName;
+type Step = Statistics['recent'][number];
+
+function barsOf(steps: Step[], name: Intl.DateTimeFormat): Bar[] {
   const bars = new Map<string, Bar>();
-  for (const { hour, triggers, by_status } of hours) {
-    const at = name.format(new Date(hour));
+  for (const { at: time, triggers, by_status } of steps) {
+    const at = name.format(new Date(time));
     const bar = bars.get(at) ?? { at, triggers: 0 };
     bar.triggers += triggers;
     for (const [status, n] of Object.entries(by_status)) bar[status] = Number(bar[status] ?? 0) + n;
@@ -31,8 +32,15 @@ function barsOf(hours: Statistics['hours']): Bar[] {
   return [...bars.values()];
 }
 
-export default function Chart({ hours, show }: { hours: Statistics['hours']; show: 'deliveries' | 'triggers' }) {
-  const bars = barsOf(hours);
+interface ChartProps extends Pick<Statistics, 'hours' | 'recent'> {
+  show: 'deliveries' | 'triggers';
+}
+
+export default function Chart({ hours, recent, show }: ChartProps) {
+  const isDaily = hours.length > maxHourlyBars;
+  // By day or by hour, a new organization would have a single bar.
+  const steps = recent.length > 0 ? recent : hours.map(({ hour, ...counts }) => ({ at: hour, ...counts }));
+  const bars = barsOf(steps, isDaily && recent.length === 0 ? dayName : hourName);
   const present = statusOrder.filter(status => bars.some(bar => Number(bar[status] ?? 0) > 0));
   const statuses = present.length > 0 ? present : ['sent'];
   const series =
@@ -41,7 +49,7 @@ export default function Chart({ hours, show }: { hours: Statistics['hours']; sho
       : statuses.map(name => ({ name, label: deliveryStates[name]!.name, color: fillOf(name) }));
   const total = bars.reduce((sum, bar) => sum + bar.triggers, 0);
   return (
-    <figure style={{ margin: 0 }} aria-label={texts.chartLabel(show, total)}>
+    <figure className="chart" aria-label={texts.chartLabel(show, total)}>
       {show === 'deliveries' && statuses.length > 1 && (
         // The library's legend has a fixed height: on a phone, many statuses would cover the bars.
         <Group gap="4px 16px" justify="flex-end" mb="sm">
@@ -54,10 +62,11 @@ export default function Chart({ hours, show }: { hours: Statistics['hours']; sho
         </Group>
       )}
       <BarChart
-        h={260}
+        className="bars"
+        h="100%"
         data={bars}
         dataKey="at"
-        xAxisLabel={hours.length > maxHourlyBars ? texts.axisDay : texts.axisHour}
+        xAxisLabel={recent.length > 0 ? texts.axisMinutes : isDaily ? texts.axisDay : texts.axisHour}
         yAxisLabel={show === 'triggers' ? texts.triggers : texts.deliveries}
         type="stacked"
         series={series}
