@@ -2,7 +2,6 @@
  * How API responses are loaded, cached and retried. The key of a query is its request and what is kept of the response, so
  * two queries share an entry of the cache only if they hold the same. Keys are built here and nowhere else.
  */
-import type { QueryClient, QueryKey } from '@tanstack/react-query';
 import type { FetchResponse, ParamsOption } from 'openapi-fetch';
 import { ApiError, api, type Page, take, takePage, takeTagged } from './api.ts';
 import type { paths } from './api-types.ts';
@@ -25,6 +24,7 @@ type Params<P extends ReadPath> = NonNullable<ParamsOption<Operation<P>>['params
 type Body<P extends ReadPath> = NonNullable<FetchResponse<Operation<P>, object, 'application/json'>['data']>;
 type Row<P extends ReadPath> = Body<P> extends (infer Each)[] ? Each : never;
 type Context = { signal: AbortSignal };
+type QueryKey = readonly unknown[];
 
 function get<P extends ReadPath>(path: P, params: unknown, signal: AbortSignal) {
   return api.GET(path, { params, signal } as never) as Promise<{ data?: Body<P>; response: Response }>;
@@ -100,7 +100,15 @@ type Prefixes<P extends string, Above extends string = ''> = P extends `${infer 
 /** The start of a path that is read. A change refreshes what is read from there. */
 export type PathPrefix = Prefixes<ReadPath>;
 
-export function refreshAll(queries: QueryClient, prefixes: PathPrefix[], refetchType: 'active' | 'none' = 'active') {
+/** The part of a `QueryClient` that is needed. */
+interface Refreshable {
+  invalidateQueries(filters: {
+    predicate: (query: { queryKey: QueryKey }) => boolean;
+    refetchType: 'active' | 'none';
+  }): Promise<void>;
+}
+
+export function refreshAll(queries: Refreshable, prefixes: PathPrefix[], refetchType: 'active' | 'none' = 'active') {
   return queries.invalidateQueries({
     predicate: ({ queryKey: [path] }) => prefixes.some(prefix => String(path).startsWith(prefix)),
     refetchType,
