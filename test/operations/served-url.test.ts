@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { findLinkUrl } from '../../src/services/operations/instance.ts';
 import { testService } from '../support/database.ts';
 
-test('a command finds the address of the server, without BASE_URL and PORT of its own', async () => {
+test('a command finds the address of the server, without its own BASE_URL and PORT', async () => {
   const service = await testService({ BELFRY_ROLE: 'all' });
   const { db } = service.runtime.deps;
   const local = 'http://127.0.0.1:8000';

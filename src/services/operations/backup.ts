@@ -8,6 +8,7 @@
 import { existsSync } from 'node:fs';
 import { rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../../core/errors.ts';
 import { migrationNames } from '../../db/connection/migrate.ts';
 import type { Db } from '../../db/connection/pool.ts';
@@ -161,6 +162,9 @@ export async function restoreBackup(
   return { skipped };
 }
 
+const sessionCheckMs = 200;
+const maxSessionChecks = 5;
+
 async function requireReplaceable(db: Db, replace: boolean): Promise<void> {
   if (!replace) {
     throw new AppError(
@@ -168,7 +172,12 @@ async function requireReplaceable(db: Db, replace: boolean): Promise<void> {
       'the database is not empty: restore into an empty one, or add --replace, which deletes everything in it',
     );
   }
-  const sessions = await countSessions(db);
+  let sessions = await countSessions(db);
+  // PostgreSQL takes a moment to end the sessions of processes that have just stopped.
+  for (let i = 0; sessions > 0 && i < maxSessionChecks; i++) {
+    await sleep(sessionCheckMs);
+    sessions = await countSessions(db);
+  }
   if (sessions === 0) return;
   throw new AppError(
     'restore.in_use',
