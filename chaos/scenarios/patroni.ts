@@ -8,6 +8,7 @@ import { startStream } from '../stream.ts';
 
 const patroni = (title: string, fail: (cluster: PatroniCluster) => Promise<void>): Scenario => ({
   title,
+  isSlow: true,
   async run(scenario, scale) {
     let cluster: PatroniCluster | undefined;
     const openDatabase = async (folder: string) => {
