@@ -344,6 +344,9 @@ const dialogs: [path: string, opener: string, item?: string][] = [
 ];
 
 test('the focus returns to what opened a dialog when it closes, and no dialog has an axe violation', async () => {
+  // Another test may have added one.
+  const event = '/api/o/demo/p/shop/a/web/e/order-paid/';
+  expect((await ask({ method: 'PATCH', path: event, body: { context_schema: null } })).status).toBe(200);
   const lost: string[] = [];
   for (const [path, opener, item] of dialogs) {
     if (new URL(page.url()).pathname !== path) await page.goto(path);
