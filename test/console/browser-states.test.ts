@@ -7,6 +7,7 @@
  */
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { formatTime } from '../../src/cli/format.ts';
 import { reasons } from '../../src/core/decision/decide.ts';
 import {
   channelStates,
@@ -186,7 +187,7 @@ test('the command line lists and explains every state with the words of the tabl
     const line = stdout.split('\n').find(each => each.includes(id));
     expect(line).toContain(`shop/web/${name}`);
     const { summary } = await readOccurrence(id);
-    const sentence = summary.replace(/(\d{4}-\d\d-\d\d)T([\d:]+)\.\d+Z/g, '$1 $2');
+    const sentence = summary.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time: string) => formatTime(time));
     expect(line).toMatch(new RegExp(`  ${occurrenceStates[expected.occurrence].name} +${escaped(sentence)}$`));
   }
   const throttled = withDelivery().find(({ name }) => name === 'throttled')!;
