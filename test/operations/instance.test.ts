@@ -199,7 +199,7 @@ describe('a clone', () => {
       retrying: 'cancelled',
       scheduled: 'cancelled',
       flying: 'unknown',
-      escalating: 'sent',
+      escalating: 'cancelled',
       gathered: 'cancelled',
     });
     expect((await readiness(service.address)).status).toBe('ready');

@@ -158,7 +158,7 @@ async function openShell(folder: string, { env, path: folders }: Surroundings): 
   const PATH = [path.join(folder, '.bin'), path.dirname(process.execPath), ...folders, process.env.PATH].join(':');
   const bash: ChildProcess = spawn('bash', ['-euo', 'pipefail'], {
     cwd: folder,
-    env: cleanEnv({ ...env, PATH, PORT: '0' }),
+    env: cleanEnv({ ...env, PATH, PORT: '0', TZ: 'UTC' }),
     stdio: ['pipe', 'pipe', 'inherit'],
     // Its own process group, which includes everything that it starts.
     detached: true,
