@@ -44,6 +44,8 @@ export interface LeftBehind {
 }
 
 export interface Settled extends Pick<Facts, 'scenario' | 'accepted' | 'expectedToo' | 'faultAt' | 'faultOverAt'> {
+  /** The database that has the occurrences in the end, if it is another one. */
+  ownerUrl?: string;
   /** Set if a process died. Otherwise no message may arrive twice, unless its response was withheld. */
   leftBehind?: LeftBehind;
   /** What arrived, if it was not at the sink, and which recipients must get each message, if not all. */
@@ -304,17 +306,22 @@ export class Stage {
   }
 
   /** Finds occurrences whose counts do not add up to their audience: each recipient is on record, or counted as not reached. */
-  async #findUnaccounted({ accepted, expectedToo = [], recipients = this.recipients }: Omit<Settled, 'leftBehind'>) {
+  async #findUnaccounted({
+    accepted,
+    expectedToo = [],
+    recipients = this.recipients,
+    ownerUrl,
+  }: Omit<Settled, 'leftBehind'>) {
     const more = Map.groupBy(expectedToo, key => key.split('/')[0]!);
     const audiences = new Map([...accepted, ...more.keys()].map(id => [id, more.get(id)?.length ?? 0]));
     for (const id of accepted) audiences.set(id, audiences.get(id)! + recipients.length);
-    return this.findUnaccounted(audiences);
+    return this.findUnaccounted(audiences, ownerUrl);
   }
 
   /** Does the same for audiences by occurrence. */
-  async findUnaccounted(audiences: ReadonlyMap<string, number>): Promise<string[]> {
+  async findUnaccounted(audiences: ReadonlyMap<string, number>, url = this.url): Promise<string[]> {
     const rows = await runSql<{ id: string; audience: number; recorded: number; unexpanded: number }>(
-      this.url,
+      url,
       `select g.id, g.audience, coalesce(o.deliveries, 0) as recorded, coalesce(o.unexpanded, 0) as unexpanded
        from unnest($1::uuid[], $2::integer[]) as g (id, audience) left join occurrences o on o.id = g.id
        where coalesce(o.deliveries, 0) + coalesce(o.unexpanded, 0) < g.audience`,

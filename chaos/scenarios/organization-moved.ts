@@ -93,7 +93,7 @@ async function moveBackAndForth(scenario: string, times: number, stage: Stage, [
   console.log(
     `  killed ${killed} times; a trigger took at most ${(slowest / 1_000).toFixed(1)} s with all repetitions`,
   );
-  return stage.settle({ scenario, accepted: stream.accepted, faultAt, broken });
+  return stage.settle({ scenario, accepted: stream.accepted, faultAt, broken, ownerUrl: owner.url });
 }
 
 const environment = (from: Cell, to: Cell) => ({
