@@ -278,13 +278,22 @@ export class Stage {
   /** Waits until no work is left, and compares what was accepted with what arrived. */
   async settle({ leftBehind, broken: found = [], waitMs, ...facts }: Settled): Promise<Ledger> {
     const broken = [...found, ...(await this.finish(waitMs))];
-    broken.push(...(await this.#findUnaccounted(facts)));
+    broken.push(...(await this.#findUnaccounted(facts)), ...this.#listCrashes());
     const received = facts.received ?? (await this.received());
     const mayRepeat = mayArriveAgain(received, leftBehind);
     await this.#addTimeouts(mayRepeat, received);
     const ledger = settleLedger({ recipients: this.recipients, ...facts, received, mayRepeat, broken });
     if (ledger.duplicates > 0 && !ledger.pass) ledger.broken.push(...(await this.#listFailedAttempts(received)));
     return ledger;
+  }
+
+  /** Processes that ended by themselves: recovery hides that from the counts. */
+  #listCrashes(): string[] {
+    return this.processes.flatMap(({ role, running: { process, output } }) => {
+      if (!process.exitCode) return [];
+      const last = output().trimEnd().split('\n').at(-1)!;
+      return [`a process with the role ${role} ended with ${process.exitCode}: ${shorten(last).trim()}`];
+    });
   }
 
   /**

@@ -6,13 +6,15 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, isUnavailable, openDatabase } from '../../src/db/connection/pool.ts';
+import { connecting, type Database, isUnavailable, openDatabase } from '../../src/db/connection/pool.ts';
 import { acquireLease } from '../../src/db/ledger/workers.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { fairNow } from '../support/fair-clock.ts';
 import { openSilentProxy, type SilentProxy } from '../support/silent-proxy.ts';
+import { runSql } from '../support/sql.ts';
 
 let database: TestDatabase;
 let proxy: SilentProxy;
@@ -100,6 +102,35 @@ test('connections to a machine that hangs are checked once each, at the same tim
   expect(opened()).toBe(3);
   await hanging.close();
   await pools.close();
+});
+
+test('a connection that found no server is not among those that another one makes suspicious', async () => {
+  const hanging = await openSilentProxy(database.url);
+  const ordinary = connecting.timeoutMs;
+  connecting.timeoutMs = 1_000;
+  const pools = openDatabase({ url: `${hanging.url}?target_session_attrs=primary`, name: 'silence', silenceMs: 1_500 });
+  await pools.pool.query('select 1');
+  hanging.freeze();
+  const silent = expect(pools.pool.query('select 2')).rejects.toThrow('did not respond');
+  await expect(pools.pool.query('select 3')).rejects.toThrow('no PostgreSQL server accepts writes');
+  // Destroying its socket, which has no listener, would end the process.
+  await silent;
+  connecting.timeoutMs = ordinary;
+  await hanging.close();
+  await pools.close();
+});
+
+test('a lease that could not be taken in time leaves no session behind, and is not lost later', async () => {
+  const sessions = `select pid from pg_stat_activity where application_name = 'belfry worker' and datname = current_database()`;
+  let lost: Error | undefined;
+  const blocker = new pg.Client({ connectionString: database.url });
+  await blocker.connect();
+  await blocker.query('begin');
+  await blocker.query('alter sequence worker_ids cache 1');
+  await expect(acquireLease(database.url, error => (lost = error), 500)).rejects.toThrow('timeout');
+  await blocker.end();
+  await eventually(async () => expect(await runSql(database.url, sessions)).toEqual([]));
+  expect(lost).toBeUndefined();
 });
 
 /** Whether the user may create a network and change it. */

@@ -43,9 +43,14 @@ export class Listener {
     client.on('error', error => this.#handleLoss(client, error));
     client.on('end', () => this.#handleLoss(client, new Error('the connection ended')));
     client.on('notification', message => onNotify(message.channel, message.payload ?? '', message.processId));
-    await client.connect();
-    await requireWritable(client);
-    for (const channel of channels) await client.query(`listen ${pg.escapeIdentifier(channel)}`);
+    try {
+      await client.connect();
+      await requireWritable(client);
+      for (const channel of channels) await client.query(`listen ${pg.escapeIdentifier(channel)}`);
+    } catch (error) {
+      client.end().catch(() => {});
+      throw error;
+    }
     if (this.#closed) {
       await client.end();
       return;

@@ -61,7 +61,8 @@ class Client extends PrimaryClient {
   constructor(config: ClientSettings = {}) {
     super(config);
     this.#config = config;
-    Client.#open.add(this);
+    // Not before: without a server, it never ends, and nothing listens for errors of its socket.
+    this.once('connect', () => Client.#open.add(this));
     this.once('end', () => Client.#open.delete(this));
   }
 

@@ -57,11 +57,25 @@ export async function acquireLease(
   };
   client.on('error', lost);
   client.on('end', () => lost(new Error('the connection ended')));
-  await client.connect();
-  let confirmedAt = currentMoment();
-  const { rows } = await client.query<{ id: number }>(
-    `select id::bigint as id from nextval('worker_ids') as id, pg_advisory_lock(${lockClass}, id::integer)`,
-  );
+  const end = async () => {
+    ended = true;
+    clearInterval(heartbeat);
+    await client.end().catch(() => {});
+  };
+  let confirmedAt: Moment;
+  let id: number;
+  try {
+    await client.connect();
+    confirmedAt = currentMoment();
+    const { rows } = await client.query<{ id: number }>(
+      `select id::bigint as id from nextval('worker_ids') as id, pg_advisory_lock(${lockClass}, id::integer)`,
+    );
+    id = rows[0]!.id;
+  } catch (error) {
+    // What becomes of this connection later must not count for the next lease.
+    end();
+    throw error;
+  }
   let confirming: Promise<void> | undefined;
   const confirmNow = async () => {
     const beganAt = currentMoment();
@@ -79,16 +93,12 @@ export async function acquireLease(
   };
   heartbeat = setInterval(() => confirm().catch(() => {}), heartbeatMs).unref();
   return {
-    id: rows[0]!.id,
+    id,
     get confirmedAt() {
       return confirmedAt;
     },
     confirm,
-    end: async () => {
-      ended = true;
-      clearInterval(heartbeat);
-      await client.end().catch(() => {});
-    },
+    end,
   };
 }
 
