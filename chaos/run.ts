@@ -7,6 +7,7 @@ import { writeFile } from 'node:fs/promises';
 import type { Ledger } from './ledger.ts';
 import { type Scenario, Skipped } from './scenario.ts';
 import { acknowledgedMeansStop } from './scenarios/acknowledged-means-stop.ts';
+import { feedbackKilled, updatesKilled } from './scenarios/after-sending.ts';
 import { busyMachine } from './scenarios/busy-machine.ts';
 import { clockSet } from './scenarios/clock-set.ts';
 import { connectionsCut } from './scenarios/connections-cut.ts';
@@ -22,7 +23,7 @@ import { diskFull } from './scenarios/disk-full.ts';
 import { hangingTenants } from './scenarios/hanging-tenants.ts';
 import { inboxStream } from './scenarios/inbox-stream.ts';
 import { fanOutList, fanOutNamed, fanOutOrganizations, fanOutScheduled } from './scenarios/large-fan-outs.ts';
-import { rcptRefused, tlsErrors } from './scenarios/mail-server.ts';
+import { greylisting, rcptRefused, tlsErrors } from './scenarios/mail-server.ts';
 import { organizationMoved } from './scenarios/organization-moved.ts';
 import { outbox } from './scenarios/outbox.ts';
 import { patroniLeaderKilled, patroniSwitchover } from './scenarios/patroni.ts';
@@ -86,6 +87,7 @@ const scenarios: Record<string, Scenario> = {
   'provider-5xx': provider5xx,
   failover,
   'rcpt-refused': rcptRefused,
+  greylisting,
   'tls-errors': tlsErrors,
   'slow-receiver': slowReceiver,
   'fan-out-named': fanOutNamed,
@@ -94,6 +96,8 @@ const scenarios: Record<string, Scenario> = {
   'fan-out-scheduled': fanOutScheduled,
   'steps-killed': stepsKilled,
   'webhooks-killed': webhooksKilled,
+  'updates-killed': updatesKilled,
+  'feedback-killed': feedbackKilled,
   'disk-full': diskFull,
   'small-memory': smallMemory,
   'few-descriptors': fewDescriptors,

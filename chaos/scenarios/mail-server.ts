@@ -2,10 +2,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitFor } from '../../test/support/eventually.ts';
 import { runSql } from '../../test/support/sql.ts';
+import { keyOf } from '../ledger.ts';
 import { openMailSink, type TlsMode } from '../mail-sink.ts';
 import type { Scenario } from '../scenario.ts';
 import { Stage } from '../stage.ts';
-import { startStream } from '../stream.ts';
+import { startStream, triggerOnce } from '../stream.ts';
 
 /** One recipient is refused by policy every time; another does not exist, so that its address is disabled. */
 const refusals: Record<string, string> = {
@@ -53,6 +54,61 @@ async function findUnexplained(stage: Stage): Promise<string[]> {
     })
     .map(({ email, status, reason, detail, count }) => `${count} to ${email} are ${status}: ${reason}, ${detail}`);
 }
+
+const greyReply = '450 4.7.1 Greylisted, try again later';
+/** Messages to other domains must not take longer. Ten failures in a row open the circuit breaker of a provider for half a minute. */
+const maxUrgentMs = 5_000;
+
+export const greylisting: Scenario = {
+  title: 'the mail server greylists 1,000 recipients of one domain while urgent mail to another one is sent',
+  async run(scenario, scale) {
+    const greyUntil = { at: Number.POSITIVE_INFINITY };
+    const mail = await openMailSink(recipient => {
+      return recipient.endsWith('@grey.test') && Date.now() < greyUntil.at ? greyReply : undefined;
+    });
+    const channels = () => [mail.channel('mail')];
+    const stage = await Stage.open({ recipients: 1, channel: 'mail', channels, roles: ['api', 'worker'] });
+    try {
+      const faultAt = Date.now();
+      const grey = Array.from({ length: 1_000 * scale }, (_, i) => `g${i}@grey.test`);
+      const greylisted = await triggerOnce(stage, 0, { recipients: grey }, { key: 'grey' });
+      const urgent = startStream(stage, 10);
+      await waitFor('every recipient to be greylisted', async () => mail.refusals >= grey.length, 60_000);
+      await sleep(5_000 * Math.max(scale, 0.5));
+      await urgent.stop();
+      greyUntil.at = Date.now();
+      const { accepted, acceptedAt } = urgent;
+      const expectedToo = [...grey, ...stage.recipients].map(recipient =>
+        keyOf({ occurrence: greylisted!, recipient }),
+      );
+      const { received } = mail;
+      // Retries that wait for minutes are due now.
+      const isDelivered = async () => {
+        await runSql(stage.url, `update deliveries set due_at = now() where status = 'retrying' and due_at > now()`);
+        return received.length >= accepted.length + expectedToo.length;
+      };
+      await waitFor('the greylisted messages', isDelivered, 60_000).catch(() => {});
+      const ledger = await stage.settle({
+        scenario,
+        accepted,
+        expectedToo,
+        faultAt,
+        faultOverAt: greyUntil.at,
+        received,
+      });
+      const arrivedAt = new Map(received.map(one => [one.occurrence, one.at]));
+      const longestMs = Math.max(
+        ...accepted.map(one => (arrivedAt.get(one) ?? Number.POSITIVE_INFINITY) - acceptedAt.get(one)!),
+      );
+      console.log(`  ${mail.refusals} replies were "${greyReply}"; the slowest urgent mail took ${longestMs} ms`);
+      if (longestMs > maxUrgentMs) ledger.broken.push(`an urgent mail took ${longestMs} ms`);
+      return { ...ledger, pass: ledger.pass && ledger.broken.length === 0 };
+    } finally {
+      await stage.close();
+      await mail.close();
+    }
+  },
+};
 
 /** How TLS fails one after the other, and what the service records. */
 const tlsFaults: Partial<Record<TlsMode, string>> = { expired: 'certificate has expired', unavailable: '454' };
