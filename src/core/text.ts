@@ -11,13 +11,15 @@ export const limits = {
   subscription: 2_048,
   key: 255,
   locale: 85,
+  /** Why something is paused. */
+  reason: 500,
 } as const;
 
 /** Name and value of an address share a PostgreSQL index entry, which is limited to a third of a page. */
 const maxAddressBytes = 2_600;
 
-/** The name of an address is a single line, because it appears in CSV headers and in logs. */
-export const addressName = { pattern: '^[^\\r\\n]+$', patternHint: 'must be a single line, without CR or LF' } as const;
+/** Names of addresses appear in CSV headers and logs, reasons of pauses in sentences. */
+export const singleLine = { pattern: '^[^\\r\\n]*$', patternHint: 'must be a single line, without CR or LF' } as const;
 
 /** Lower-case letters, digits, and single dashes or underscores between them. */
 export const slugPattern = '^[a-z0-9]+([_-][a-z0-9]+)*$';

@@ -76,6 +76,7 @@ export const texts = {
   notification: 'Notification',
   decidedBy: 'Decided by',
   details: 'Details',
+  whyPaused: 'Why it is paused',
   attempts: 'Attempts',
   digest: 'Digest',
   digestHint: (digest: Part) => `Sent in digest ${digest}, as one message with the other deliveries of it.`,

@@ -8,7 +8,13 @@ export const texts = {
   event: 'Event',
   isPaused: (kind: Part, path: Part) => `${kind} ${path} is paused`,
   bulkIsPaused: (path: Part) => `Bulk messages of channel ${path} are paused`,
-  bulkReason: (reason: Part) => `${reason}. Other messages are sent.`,
+  otherMessagesAreSent: 'Other messages are sent.',
+  pauseQuestion: (name: Part) => `Pause ${name}?`,
+  reason: 'Reason (optional)',
+  reasonHint: 'Shown to everyone who sees the pause. Messages are kept until you resume.',
+  reasonExample: 'Wrong price in the offer',
+  pause: 'Pause',
+  pausedToast: (name: Part) => `Paused ${name}. Messages are kept until you resume.`,
   sendingIsPaused: 'Sending is paused for everyone',
   restoredOrCopied:
     'The database was restored or copied, so messages sent since then are not on record. Triggers are still accepted. ' +
