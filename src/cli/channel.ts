@@ -63,7 +63,7 @@ async function list(args: string[], terminal: Terminal): Promise<number> {
   else if (shown.length === 0) terminal.print('No channels.');
   else {
     const rows = shown.map(one => [
-      printable(one.channel),
+      one.channel,
       one.type,
       one.state,
       ...(one.reputation
@@ -73,7 +73,7 @@ async function list(args: string[], terminal: Terminal): Promise<number> {
             `${one.reputation.complaint_percent} %`,
           ]
         : ['', '', '']),
-      printable(one.paused_reason ?? one.reputation?.bulk_paused_reason ?? ''),
+      one.paused_reason ?? one.reputation?.bulk_paused_reason ?? '',
     ]);
     terminal.print(formatTable([['CHANNEL', 'TYPE', 'STATE', 'MESSAGES', 'BOUNCED', 'COMPLAINED', 'REASON'], ...rows]));
   }

@@ -1,5 +1,6 @@
 /** The rules for names, slugs, emails, phone numbers and locales. */
 import { parsePhoneNumberWithError } from 'libphonenumber-js/min';
+import { isolate } from './bidi.ts';
 import { outside, toNfc } from './json.ts';
 
 export const limits = {
@@ -44,9 +45,12 @@ export function isEmail(text: string): boolean {
   return labels.length > 1 && labels.every(part => label.test(part)) && !/^\d+$/.test(labels.at(-1)!);
 }
 
-/** Replaces each `{name}` by the value of that name. */
+/** Replaces each `{name}` by the value of that name, which does not change the direction of the text around it. */
 export function fillText(text: string, values: Record<string, string>): string {
-  return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
+  return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
+    const value = values[name];
+    return value === undefined ? whole : isolate(value);
+  });
 }
 
 /** Whether lower-casing, or the compatibility forms that domain names use, turn the character into ASCII. */

@@ -1,4 +1,5 @@
 /** Sends the saved message to one address and shows the provider's response. */
+
 import { Alert, Select, Text, TextInput } from '@mantine/core';
 import { api, take } from '../api.ts';
 import type { TestResult } from '../api-types.ts';
@@ -8,6 +9,7 @@ import { milliseconds } from '../components/time.tsx';
 import type { EventPath } from '../events/sample.ts';
 import { useCan, useSession } from '../session.tsx';
 import { texts } from '../texts/designer.ts';
+import { dotted } from '../texts/isolated.ts';
 import type { UsableChannel } from './use-channels.ts';
 
 interface SendTestProps {
@@ -96,7 +98,7 @@ function Answer({ result }: { result: TestResult }) {
       title={ok ? texts.acceptedByTheProvider : texts.rejectedByTheProvider}
     >
       <Text size="sm" c="var(--mantine-color-text)" style={{ overflowWrap: 'anywhere' }}>
-        {[provider, milliseconds(ms), message_id].filter(Boolean).join(' · ')}
+        {dotted(provider, milliseconds(ms), message_id)}
         {(reason || detail) && <br />}
         {[reason, detail].filter(Boolean).join(': ')}
       </Text>

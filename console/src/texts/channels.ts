@@ -1,8 +1,10 @@
 /** Texts of the console: channels. */
+
 import { countOf } from './count-of.ts';
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   email: 'Email',
   emailSummary: 'HTML and plain text',
   sms: 'SMS',
@@ -189,4 +191,4 @@ export const texts = {
   acceptedByTheProvider: 'Accepted by the provider',
   notSent: 'Not sent',
   nameHint: 'Shown in the console.',
-};
+});

@@ -1,8 +1,10 @@
 /** Texts of the console: designer. */
+
 import { countOf } from './count-of.ts';
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   filter: 'Filter',
   condition: 'Condition',
   conditionHint: 'JMESPath on the trigger’s context. Leave empty to always send.',
@@ -222,4 +224,4 @@ export const texts = {
   ifNotRead: 'if not read',
   ifNotSent: 'if nothing was sent',
   ifNot: (expression: Part) => `unless ${expression}`,
-};
+});

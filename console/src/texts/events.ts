@@ -1,8 +1,10 @@
 /** Texts of the console: events. */
+
 import { countOf } from './count-of.ts';
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   projectHint: 'A product or team with its own lists and channels.',
   projectExample: 'Shop',
   projectSlugHint: 'Part of every URL in the project. Can’t be changed later.',
@@ -171,4 +173,4 @@ export const texts = {
   opened: 'Opened',
   closes: 'Closes',
   whenResumed: 'When resumed',
-};
+});

@@ -1,8 +1,10 @@
 /** Texts of the console: occurrences. */
+
 import { countOf } from './count-of.ts';
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   mayStillArrive: (sending: Part) => `The provider already has ${sending}, which may still arrive.`,
   cancelledDeliveries: (n: number) => `Cancelled ${countOf(n, 'delivery')}.`,
   occurrences: 'Occurrences',
@@ -155,4 +157,4 @@ export const texts = {
   joinedByTriggers: (n: number) => `${countOf(n, 'trigger')} joined this occurrence.`,
   acknowledgedBy: (by: Part) => `Acknowledged by ${by}`,
   resolvedBy: (by: Part) => `Resolved by ${by}`,
-};
+});

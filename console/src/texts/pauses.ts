@@ -1,8 +1,10 @@
 /** Texts of the console: pauses. */
+
 import { countOf } from './count-of.ts';
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   channel: 'Channel',
   application: 'Application',
   event: 'Event',
@@ -28,4 +30,4 @@ export const texts = {
   resumed: (path: Part) => `Resumed ${path}.`,
   resumedSome: (path: Part, released: number) =>
     `Resumed ${path}. ${countOf(released, 'waiting message')} will now be sent.`,
-};
+});
