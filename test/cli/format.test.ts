@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { describeChanges } from '../../src/cli/declarative-text.ts';
 import { formatBytes, formatTable, formatTime, printable, printableLines } from '../../src/cli/format.ts';
-import { readRowLimit } from '../../src/cli/rows.ts';
+import { maxLimit, readRowLimit } from '../../src/cli/rows.ts';
 import type { Change } from '../../src/services/configuration/declarative.ts';
 
 test('a time names its zone', () => {
@@ -47,6 +47,12 @@ describe('a list', () => {
     expect(limit.take(Array(20).fill(0)).more).toBeUndefined();
     const { shown, more } = limit.take(Array(21).fill(0));
     expect([shown.length, more]).toEqual([20, '\n20 shown, there are more: add --all, or --limit N.']);
+  });
+
+  test('knows at the highest limit, too, whether a server has more rows', () => {
+    const limit = readRowLimit({ limit: String(maxLimit) }, { default: 20, max: maxLimit });
+    expect(limit.query).toEqual({ limit: '1000' });
+    expect(limit.take(Array(1_000).fill(0)).more).toBe('\n999 shown, there are more: add --all, or --limit N.');
   });
 
   test('is shown in full with --all', () => {
