@@ -188,7 +188,19 @@ describe('a failed delivery', () => {
     await causes.getByText('6', { exact: true }).waitFor();
     expect(await axeViolations(page)).toEqual([]);
     await takeScreenshots(page, 'attention');
+    const queued = dialog().getByText('sent as fast as the channel allows');
+    const nothing = dialog().getByText('Nothing would be sent.');
+    for (const user of ['grace', 'alan'])
+      await ask({ method: 'PATCH', path: `/api/o/demo/u/${user}@demo.test/`, body: { locked: true } });
     await button('Retry all 6 deliveries over hooks').click();
+    await nothing.waitFor();
+    expect(await queued.count()).toBe(0);
+    await dialog().getByRole('button', { name: 'Cancel' }).click();
+    for (const user of ['grace', 'alan'])
+      await ask({ method: 'PATCH', path: `/api/o/demo/u/${user}@demo.test/`, body: { locked: false } });
+    await button('Retry all 6 deliveries over hooks').click();
+    await queued.waitFor();
+    expect(await nothing.count()).toBe(0);
     await dialog().getByText('4 will be attempted again').waitFor();
     await dialog().getByText('2 will not be sent: the user is locked').waitFor();
     await dialog().getByRole('button', { name: 'Retry' }).click();

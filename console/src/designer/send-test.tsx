@@ -8,6 +8,7 @@ import { FormModal, useApiForm } from '../components/api-form.tsx';
 import { milliseconds } from '../components/time.tsx';
 import type { EventPath } from '../events/sample.ts';
 import { useCan, useSession } from '../session.tsx';
+import { isProviderAnswer } from '../test-result.ts';
 import { texts } from '../texts/designer.ts';
 import { dotted } from '../texts/isolated.ts';
 import type { UsableChannel } from './use-channels.ts';
@@ -87,16 +88,15 @@ export function SendTest({ path, notification, channels, context, user, isDirty,
   );
 }
 
+function titleOf(result: TestResult): string {
+  if (result.ok) return texts.acceptedByTheProvider;
+  return isProviderAnswer(result) ? texts.rejectedByTheProvider : texts.testNotSent;
+}
+
 function Answer({ result }: { result: TestResult }) {
   const { ok, provider, reason, detail, message_id, ms } = result;
   return (
-    <Alert
-      color={ok ? 'teal' : 'red'}
-      variant="light"
-      p="xs"
-      role="status"
-      title={ok ? texts.acceptedByTheProvider : texts.rejectedByTheProvider}
-    >
+    <Alert color={ok ? 'teal' : 'red'} variant="light" p="xs" role="status" title={titleOf(result)}>
       <Text size="sm" c="var(--mantine-color-text)" style={{ overflowWrap: 'anywhere' }}>
         {dotted(provider, milliseconds(ms), message_id)}
         {(reason || detail) && <br />}

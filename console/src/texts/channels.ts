@@ -186,6 +186,7 @@ export const texts = isolated({
   body: 'Body',
   reason: 'Reason',
   providerResponse: 'Provider response',
+  details: 'Details',
   messageId: 'Message ID',
   duration: 'Duration',
   acceptedByTheProvider: 'Accepted by the provider',

@@ -101,6 +101,7 @@ export const texts = isolated({
   testHint: 'Sends one real message with the sample context. It does not appear in the history.',
   acceptedByTheProvider: 'Accepted by the provider',
   rejectedByTheProvider: 'Rejected by the provider',
+  testNotSent: 'Not sent',
   urgentSentFirst: 'Urgent: sent first',
   normal: 'Normal',
   bulkSentLast: 'Bulk: sent last',
