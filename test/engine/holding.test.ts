@@ -110,7 +110,7 @@ test('a message that expires after failed attempts names the last answer of the 
   expect(await get(`occurrence/${id}/deliveries/${delivery!.id}/`)).toMatchObject(expired);
   expect(await get('activity/')).toMatchObject([expired]);
   expect((await get(`occurrence/${id}/why/?user=ann@x.test`)).answers).toMatchObject([
-    { explanation: expect.stringContaining(` in 3 attempts: it expired before it was sent (${answer}).`) },
+    { explanation: expect.stringContaining(` in 3 attempts: it was not sent before it expired (${answer}).`) },
   ]);
   const attempts = await get(`occurrence/${id}/deliveries/${delivery!.id}/attempts/`);
   expect(attempts.map(({ detail }: { detail: string }) => detail)).toEqual([answer, answer, answer]);
