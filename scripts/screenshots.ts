@@ -58,6 +58,7 @@ try {
     await page.goto(at ?? (await prepare!(page)));
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.waitForLoadState('networkidle', { timeout: 5_000 }).catch(() => {});
+    await page.waitForFunction(`!document.querySelector('.mantine-Loader-root, .mantine-Skeleton-root')`);
     const file = { path: path.join(folder, `${name}.png`) };
     await (of ? page.locator(of).first().screenshot(file) : page.screenshot(file));
     console.log(`docs/images/${name}.png`);
