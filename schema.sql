@@ -55,6 +55,7 @@ CREATE TABLE applications (
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
   paused_at timestamptz,
+  paused_reason text,
   CONSTRAINT applications_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT applications_organization_id_project_id_slug_key UNIQUE (organization_id, project_id, slug),
   CONSTRAINT applications_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES projects(organization_id, id) ON DELETE CASCADE
@@ -72,6 +73,7 @@ CREATE TABLE events (
   paused_at timestamptz,
   category_id bigint,
   context_schema json,
+  paused_reason text,
   CONSTRAINT events_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT events_organization_id_application_id_slug_key UNIQUE (organization_id, application_id, slug),
   CONSTRAINT events_organization_id_application_id_fkey FOREIGN KEY (organization_id, application_id) REFERENCES applications(organization_id, id) ON DELETE CASCADE,
@@ -103,6 +105,7 @@ CREATE TABLE channels (
   bulk_paused_reason text,
   reputation_since timestamptz,
   sent_before_since bigint NOT NULL DEFAULT 0,
+  paused_reason text,
   CONSTRAINT channels_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT channels_organization_id_project_id_slug_key UNIQUE NULLS NOT DISTINCT (organization_id, project_id, slug),
   CONSTRAINT channels_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,

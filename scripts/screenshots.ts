@@ -17,6 +17,9 @@ import { preparePreferences, unsubscribeOnPage } from './screenshot-preferences.
 
 const folder = fileURLToPath(new URL('../docs/images/', import.meta.url));
 
+/** What a page shows until its data is there. */
+const loading = '.mantine-Loader-root, .mantine-Skeleton-root';
+
 const [prefix = ''] = process.argv.slice(2);
 
 interface Screenshot {
@@ -58,6 +61,7 @@ try {
     await page.goto(at ?? (await prepare!(page)));
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.waitForLoadState('networkidle', { timeout: 5_000 }).catch(() => {});
+    await waitFor(`${name} to be loaded`, async () => (await page.locator(loading).count()) === 0 || undefined);
     const file = { path: path.join(folder, `${name}.png`) };
     await (of ? page.locator(of).first().screenshot(file) : page.screenshot(file));
     console.log(`docs/images/${name}.png`);

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { type Command, didYouMean, optionsOf, type Terminal, usageError } from './cli/command.ts';
 import { findCommand, unknownCommand } from './cli/commands.ts';
-import { formatError } from './cli/format.ts';
+import { formatError, printable, printableLines } from './cli/format.ts';
 import { type Config, loadConfig } from './config.ts';
 import { addressesOf } from './core/database-url.ts';
 import { AppError } from './core/errors.ts';
@@ -31,16 +31,17 @@ const terminal: Terminal = {
   },
   print: text => {
     clearProgress();
-    console.log(text);
+    // Files and pipes get exact data, such as an export.
+    console.log(process.stdout.isTTY ? printableLines(text) : text);
   },
   warn: text => {
     clearProgress();
-    console.error(text);
+    console.error(printableLines(text));
   },
   showProgress: text => {
     if (!process.stderr.isTTY || performance.now() < progressShownAt + progressEveryMs) return;
     // Cut to one line: only the last line of a longer text would be replaced.
-    process.stderr.write(`${eraseLine}${text.slice(0, process.stderr.columns - 1)}`);
+    process.stderr.write(`${eraseLine}${printable(text).slice(0, process.stderr.columns - 1)}`);
     progressShownAt = performance.now();
   },
   // Scripts and cron jobs see only errors on standard error.

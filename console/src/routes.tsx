@@ -50,6 +50,22 @@ const organizationPages = [
   { path: 'p/:prj/lists/:pk/import', lazy: page(() => import('./pages/lists/import.tsx')) },
 ];
 
+const loadFrame = async () => {
+  const frame = await import('./frame.tsx');
+  preloadPages().catch(() => undefined);
+  return frame;
+};
+
+/** Loads the code of all pages while the browser is idle, about 250 kB: they open at once, also when the connection is lost. */
+async function preloadPages(): Promise<void> {
+  for (const { lazy } of organizationPages) {
+    // Safari has no idle callbacks.
+    await new Promise<unknown>(resolve => (window.requestIdleCallback ?? setTimeout)(resolve));
+    if (!navigator.onLine) return;
+    await lazy();
+  }
+}
+
 export const router = createBrowserRouter([
   {
     ErrorBoundary: RouteError,
@@ -68,7 +84,7 @@ export const router = createBrowserRouter([
         children: [
           { path: '/', element: <Start /> },
           {
-            lazy: page(() => import('./frame.tsx')),
+            lazy: page(loadFrame),
             children: [
               {
                 // Inside the frame, so that the navigation stays available.

@@ -1,8 +1,10 @@
 import { parseArgs } from 'node:util';
 import { AppError } from '../core/errors.ts';
 import { type ChannelStateName, channelStates } from '../core/states.ts';
+import { limits } from '../core/text.ts';
 import * as channels from '../services/configuration/channels.ts';
 import { getOrganization } from '../services/configuration/organizations.ts';
+import { pause, resume } from '../services/configuration/pauses.ts';
 import type { Deps } from '../services/deps.ts';
 import { type Command, type Terminal, usageError } from './command.ts';
 import { formatTable, printable } from './format.ts';
@@ -10,7 +12,7 @@ import { remoteOf } from './remote.ts';
 
 export const channel: Command = {
   name: 'channel',
-  usage: 'list --org ORG | pause --org ORG CHANNEL | resume --org ORG CHANNEL',
+  usage: 'list --org ORG | pause --org ORG [--reason TEXT] CHANNEL | resume --org ORG CHANNEL',
   summary: 'List, pause and resume channels.',
   details: `CHANNEL is the slug of a channel, or PROJECT/SLUG for a channel of a project.
 
@@ -19,9 +21,14 @@ list    List the channels with their state, bounces and complaints.
   --json   print JSON
 pause   Hold all messages of a channel until it is resumed.
   --org ORG
+  --reason TEXT   why, for everyone who sees the pause
 resume  Send the messages that are held, whether a person paused the channel or the reputation guard its bulk messages.
   --org ORG`,
-  examples: ['belfry channel list --org acme', 'belfry channel resume --org acme newsletter'],
+  examples: [
+    'belfry channel list --org acme',
+    "belfry channel pause --org acme --reason 'wrong price in the offer' newsletter",
+    'belfry channel resume --org acme newsletter',
+  ],
   async run([action = '', ...args], terminal) {
     if (action === 'list') return list(args, terminal);
     if (action === 'pause' || action === 'resume') return change(action, args, terminal);
@@ -30,8 +37,9 @@ resume  Send the messages that are held, whether a person paused the channel or 
 };
 
 type Channel = Pick<channels.ChannelDetails, 'slug' | 'project' | 'type' | 'enabled' | 'reputation'> & {
-  /** Absent from the responses of a previous version. */
+  /** These are absent from the responses of a previous version. */
   states?: ChannelStateName[];
+  paused_reason?: string | null;
 };
 
 /** More channels than an organization has. */
@@ -48,14 +56,14 @@ async function list(args: string[], terminal: Terminal): Promise<number> {
     ? await remote.request<Channel[]>('GET', `/api/o/${encodeURIComponent(org)}/channel/`)
     : await terminal.withDeps(async deps => listLocal(deps, (await getOrganization(deps, org)).id));
   const shown = found.map(one => {
-    const { slug, project, type, reputation } = one;
-    return { channel: project ? `${project}/${slug}` : slug, type, state: stateOf(one), reputation };
+    const { slug, project, type, paused_reason = null, reputation } = one;
+    return { channel: project ? `${project}/${slug}` : slug, type, state: stateOf(one), paused_reason, reputation };
   });
   if (values.json) terminal.print(JSON.stringify(shown, null, 2));
   else if (shown.length === 0) terminal.print('No channels.');
   else {
     const rows = shown.map(one => [
-      printable(one.channel),
+      one.channel,
       one.type,
       one.state,
       ...(one.reputation
@@ -63,9 +71,9 @@ async function list(args: string[], terminal: Terminal): Promise<number> {
             String(one.reputation.messages),
             `${one.reputation.bounce_percent} %`,
             `${one.reputation.complaint_percent} %`,
-            printable(one.reputation.bulk_paused_reason ?? ''),
           ]
-        : ['', '', '', '']),
+        : ['', '', '']),
+      one.paused_reason ?? one.reputation?.bulk_paused_reason ?? '',
     ]);
     terminal.print(formatTable([['CHANNEL', 'TYPE', 'STATE', 'MESSAGES', 'BOUNCED', 'COMPLAINED', 'REASON'], ...rows]));
   }
@@ -79,7 +87,14 @@ function stateOf({ enabled, states = [enabled ? 'enabled' : 'disabled'] }: Chann
 }
 
 async function change(action: 'pause' | 'resume', args: string[], terminal: Terminal): Promise<number> {
-  const { values, positionals } = parseArgs({ args, options: { org: { type: 'string' } }, allowPositionals: true });
+  const { values, positionals } = parseArgs({
+    args,
+    options: { org: { type: 'string' }, ...(action === 'pause' && { reason: { type: 'string' } }) },
+    allowPositionals: true,
+  });
+  const { reason } = values as { reason?: string };
+  if (reason !== undefined && (reason.length > limits.reason || /[\r\n]/.test(reason)))
+    throw usageError(`--reason must be a single line of at most ${limits.reason} characters`);
   const org = orgOf(values.org);
   const [path, ...others] = positionals;
   if (!path || others.length > 0) throw usageError('name a channel: see `belfry help channel`');
@@ -91,7 +106,7 @@ async function change(action: 'pause' | 'resume', args: string[], terminal: Term
       terminal,
       action,
       path,
-      await remote.request('POST', `/api/o/${encodeURIComponent(org)}/${below}/${action}/`),
+      await remote.request('POST', `/api/o/${encodeURIComponent(org)}/${below}/${action}/`, reason && { reason }),
     );
     return 0;
   }
@@ -100,9 +115,9 @@ async function change(action: 'pause' | 'resume', args: string[], terminal: Term
     const all = await listLocal(deps, organizationId);
     const found = all.find(({ slug, project }) => (project ? `${project}/${slug}` : slug) === path);
     if (!found) throw new AppError('channel.not_found', `${org} has no channel ${path}`);
-    const target = { id: found.id, path };
-    if (action === 'pause') await channels.pauseChannel(deps, organizationId, target);
-    const released = action === 'resume' ? await channels.resumeChannel(deps, organizationId, target) : 0;
+    const target = { noun: 'channel' as const, id: found.id, path };
+    if (action === 'pause') await pause(deps, organizationId, target, reason);
+    const released = action === 'resume' ? await resume(deps, organizationId, target) : 0;
     print(terminal, action, path, { released });
   });
   return 0;

@@ -10,7 +10,7 @@ import {
   listSendersAcrossTenants,
 } from '../services/configuration/domain-checks.ts';
 import { type Terminal, usageError } from './command.ts';
-import { formatTable, printable } from './format.ts';
+import { formatTable } from './format.ts';
 
 interface DomainOptions {
   domain: string;
@@ -70,8 +70,8 @@ function formatCheck({ domain, senders, checked, findings }: DomainCheck): strin
 
 /** A record that solves several problems is printed once. */
 function formatFinding({ severity, area, message, record }: Finding, printed: Set<string>): string[][] {
-  const text = record && printable(`publish: ${formatRecord(record)}`);
-  const rows = [[marks[severity], area, printable(message)]];
+  const text = record && `publish: ${formatRecord(record)}`;
+  const rows = [[marks[severity], area, message]];
   if (text && !printed.has(text)) rows.push(['', '', text]);
   if (text) printed.add(text);
   return rows;

@@ -4,7 +4,7 @@ import { type FeedbackType, feedbackTypes } from '../core/feedback/event.ts';
 import * as queries from '../db/history/feedback.ts';
 import { getOrganization } from '../services/configuration/organizations.ts';
 import { type Terminal, usageError } from './command.ts';
-import { formatTable, formatTime, printable } from './format.ts';
+import { formatTable, formatTime } from './format.ts';
 import { remoteOf } from './remote.ts';
 import { maxLimit, type RowLimit, readRowLimit, rowOptions } from './rows.ts';
 
@@ -53,10 +53,10 @@ export async function listFeedback(args: string[], terminal: Terminal): Promise<
         ...entries.map(one => [
           formatTime(one.at),
           [one.type, one.permanent && 'permanently', one.reason && `(${one.reason})`].filter(Boolean).join(' '),
-          printable(one.source),
-          printable(one.address ?? one.recipient ?? ''),
-          printable(unmatched ? (one.message_id ?? '') : `${one.occurrence}/${one.delivery}`),
-          printable(one.detail ?? ''),
+          one.source,
+          one.address ?? one.recipient ?? '',
+          unmatched ? (one.message_id ?? '') : `${one.occurrence}/${one.delivery}`,
+          one.detail ?? '',
         ]),
       ]),
     );

@@ -13,8 +13,9 @@ export function formatError(error: unknown): string {
   return [`belfry: ${error.title}:`, ...lines].join('\n');
 }
 
-/** Aligns columns. The last one is not padded. */
-export function formatTable(rows: string[][]): string {
+/** Aligns columns. The last one is not padded. Cells may contain any text. */
+export function formatTable(cells: string[][]): string {
+  const rows = cells.map(row => row.map(printable));
   const widths =
     rows[0]?.map((_, column) => rows.reduce((max, row) => Math.max(max, row[column]?.length ?? 0), 0)) ?? [];
   return rows
@@ -27,11 +28,24 @@ export function formatTable(rows: string[][]): string {
     .join('\n');
 }
 
-/** Escapes control characters, so that text from files or messages cannot control the terminal. */
+/** Characters that control the terminal, break the line or reorder it. */
+const unprintable = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+
+/** Escapes such characters, so that stored text, also that of files and servers, stays in its line and in its order. */
 export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, character => {
-    return `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`;
+  return text.replace(unprintable, escapeCharacter);
+}
+
+/** Like `printable`, for the whole output: it leaves line breaks, tabs and the colors of `describeChanges`. JSON stays the same. */
+export function printableLines(text: string): string {
+  return text.replace(unprintable, (character, at: number) => {
+    const isColor = character === '\u001b' && /^\[3[1239]m/.test(text.slice(at + 1, at + 5));
+    return isColor || character === '\n' || character === '\t' ? character : escapeCharacter(character);
   });
+}
+
+function escapeCharacter(character: string): string {
+  return `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`;
 }
 
 /** Joins words with commas and breaks lines at `width` characters. */

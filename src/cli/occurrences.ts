@@ -5,7 +5,7 @@ import { listOccurrences } from '../db/history/occurrences.ts';
 import { getOrganization } from '../services/configuration/organizations.ts';
 import { addStates } from '../services/history/occurrence-states.ts';
 import { type Command, parseTime, usageError } from './command.ts';
-import { formatTable, formatTime, formatWords, printable } from './format.ts';
+import { formatTable, formatTime, formatWords } from './format.ts';
 import { remoteOf } from './remote.ts';
 import { readRowLimit, rowOptions } from './rows.ts';
 
@@ -118,5 +118,5 @@ function describe({
   // A server of a previous version sends no state, and one of a later version may send a new one.
   const name = (state && occurrenceStates[state]?.name) ?? outcome;
   const sentence = summary?.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, time => formatTime(time)) ?? deliveries;
-  return [formatTime(created_at), identifier, event ?? '(deleted)', name, printable(sentence)];
+  return [formatTime(created_at), identifier, event ?? '(deleted)', name, sentence];
 }

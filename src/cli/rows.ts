@@ -3,8 +3,8 @@ import { usageError } from './command.ts';
 
 export const rowOptions = { limit: { type: 'string' }, all: { type: 'boolean' } } as const;
 
-/** The most that a server returns if a limit is set. */
-export const maxLimit = 1_000;
+/** Maximum of `--limit`. A server returns 1,000 rows at most if a limit is set, of which one shows that there are more. */
+export const maxLimit = 999;
 /** Most rows of a table on a terminal; a server returns as many as there are. */
 const maxRows = 100_000;
 
@@ -28,7 +28,7 @@ export function readRowLimit(
   const shownRows = all ? maxRows : count;
   return {
     toRead: shownRows + 1,
-    query: all ? {} : { limit: String(Math.min(count + 1, maxLimit)) },
+    query: all ? {} : { limit: String(count + 1) },
     take: rows => ({
       shown: rows.slice(0, shownRows),
       more: rows.length > shownRows ? `\n${shownRows} shown, there are more: add --all, or --limit N.` : undefined,

@@ -100,12 +100,12 @@ async function list(args: string[], terminal: Terminal): Promise<number> {
         ...entries.map(one => [
           String(one.id),
           one.channel_type,
-          printable(one.target),
+          one.target,
           one.reason,
-          printable(one.source),
+          one.source,
           one.since.slice(0, 10),
           one.expires_at?.slice(0, 10) ?? 'never',
-          printable(one.detail ?? ''),
+          one.detail ?? '',
         ]),
       ]),
     );

@@ -1,5 +1,6 @@
 /** The rules for names, slugs, emails, phone numbers and locales. */
 import { parsePhoneNumberWithError } from 'libphonenumber-js/min';
+import { isolate } from './bidi.ts';
 import { outside, toNfc } from './json.ts';
 
 export const limits = {
@@ -11,13 +12,15 @@ export const limits = {
   subscription: 2_048,
   key: 255,
   locale: 85,
+  /** Why something is paused. */
+  reason: 500,
 } as const;
 
 /** Name and value of an address share a PostgreSQL index entry, which is limited to a third of a page. */
 const maxAddressBytes = 2_600;
 
-/** The name of an address is a single line, because it appears in CSV headers and in logs. */
-export const addressName = { pattern: '^[^\\r\\n]+$', patternHint: 'must be a single line, without CR or LF' } as const;
+/** Names of addresses appear in CSV headers and logs, reasons of pauses in sentences. */
+export const singleLine = { pattern: '^[^\\r\\n]*$', patternHint: 'must be a single line, without CR or LF' } as const;
 
 /** Lower-case letters, digits, and single dashes or underscores between them. */
 export const slugPattern = '^[a-z0-9]+([_-][a-z0-9]+)*$';
@@ -42,9 +45,12 @@ export function isEmail(text: string): boolean {
   return labels.length > 1 && labels.every(part => label.test(part)) && !/^\d+$/.test(labels.at(-1)!);
 }
 
-/** Replaces each `{name}` by the value of that name. */
+/** Replaces each `{name}` by the value of that name, which does not change the direction of the text around it. */
 export function fillText(text: string, values: Record<string, string>): string {
-  return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
+  return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
+    const value = values[name];
+    return value === undefined ? whole : isolate(value);
+  });
 }
 
 /** Whether lower-casing, or the compatibility forms that domain names use, turn the character into ASCII. */

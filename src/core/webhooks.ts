@@ -76,6 +76,21 @@ export function withSummary(type: string, data: JsonObject): JsonObject {
   return { ...data, state, summary: summarizeOccurrence({ ...facts, state }) };
 }
 
+/** Returns API URLs with more details. There are none without a public address: the receiver could not follow a path. */
+export function linksOf(
+  { occurrence, delivery, channel }: JsonObject,
+  organization: string,
+  baseUrl: string | undefined,
+): JsonObject {
+  if (baseUrl === undefined) return {};
+  const base = `${baseUrl}/api/o/${organization}`;
+  if (typeof occurrence === 'string') {
+    const url = `${base}/occurrence/${occurrence}/`;
+    return { links: { occurrence: url, ...(delivery !== undefined && { delivery: `${url}deliveries/${delivery}/` }) } };
+  }
+  return typeof channel === 'string' ? { links: { channels: `${base}/channel/` } } : {};
+}
+
 /** Returns the `webhook-id` header of a message. */
 export function messageIdOf(key: string): string {
   return `msg_${key}`;

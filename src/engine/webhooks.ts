@@ -6,8 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { commandLine } from '../core/identity/actor.ts';
-import type { JsonObject } from '../core/json.ts';
-import { messageIdOf, webhookLimits, webhookRetrySeconds, withSummary } from '../core/webhooks.ts';
+import { linksOf, messageIdOf, webhookLimits, webhookRetrySeconds, withSummary } from '../core/webhooks.ts';
 import type { Db } from '../db/connection/pool.ts';
 import {
   type ClaimedMessage,
@@ -185,7 +184,7 @@ export class WebhookDispatcher {
     const { type, created_at } = message;
     // Messages of an operator's webhook name their organization; others belong to the webhook's own.
     const fields = { organization, ...withSummary(type, message.data) };
-    const data = { ...fields, ...linksOf(message.data, `${baseUrl ?? ''}/api/o/${fields.organization}`) };
+    const data = { ...fields, ...linksOf(message.data, fields.organization, baseUrl) };
     const body = JSON.stringify({ type, timestamp: created_at.toISOString(), data });
     const post = {
       url,
@@ -244,13 +243,4 @@ function startingAfter(due: DueWebhook[], last: DueWebhook): DueWebhook[] {
     one.organization_id > last.organization_id ||
     (one.organization_id === last.organization_id && one.webhook_id > last.webhook_id);
   return [...due.filter(isLater), ...due.filter(one => !isLater(one))];
-}
-
-/** Returns API URLs with more details. */
-function linksOf({ occurrence, delivery, channel }: JsonObject, base: string): JsonObject {
-  if (typeof occurrence === 'string') {
-    const url = `${base}/occurrence/${occurrence}/`;
-    return { links: { occurrence: url, ...(delivery !== undefined && { delivery: `${url}deliveries/${delivery}/` }) } };
-  }
-  return typeof channel === 'string' ? { links: { channels: `${base}/channel/` } } : {};
 }

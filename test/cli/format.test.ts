@@ -1,8 +1,8 @@
 /** How the command line formats what it prints. */
 import { describe, expect, test } from 'vitest';
 import { describeChanges } from '../../src/cli/declarative-text.ts';
-import { formatBytes, formatTime } from '../../src/cli/format.ts';
-import { readRowLimit } from '../../src/cli/rows.ts';
+import { formatBytes, formatTable, formatTime, printable, printableLines } from '../../src/cli/format.ts';
+import { maxLimit, readRowLimit } from '../../src/cli/rows.ts';
 import type { Change } from '../../src/services/configuration/declarative.ts';
 
 test('a time names its zone', () => {
@@ -15,6 +15,23 @@ test('a time names its zone', () => {
   if (TZ === undefined) delete process.env.TZ;
   else process.env.TZ = TZ;
   expect(shown).toEqual(['2026-11-18 23:30 UTC', '2026-11-19 05:00 +05:30', '2026-11-18 18:30 -05:00']);
+});
+
+test('stored text cannot control the terminal, break its line or reorder it', () => {
+  const name = 'Acme\u001b[2J\u009b31m\u202eevil\u2066\u200f\u061c\r\n\u2028x';
+  const shown = 'Acme\\u001b[2J\\u009b31m\\u202eevil\\u2066\\u200f\\u061c\\u000d\\u000a\\u2028x';
+  expect(printable(name)).toBe(shown);
+  expect(
+    formatTable([
+      ['NAME', 'ID'],
+      [name, '1'],
+    ]),
+  ).toBe(`${'NAME'.padEnd(shown.length)}  ID\n${shown}  1`);
+  const red = (text: string) => `\u001b[31m${text}\u001b[39m`;
+  expect(printableLines(red('- user a\tb\n\u001b[8mhidden\u202e'))).toBe(red('- user a\tb\n\\u001b[8mhidden\\u202e'));
+  const json = JSON.stringify({ name });
+  expect(printableLines(json)).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
+  expect(JSON.parse(printableLines(json))).toEqual({ name });
 });
 
 test('bytes have a unit', () => {
@@ -30,6 +47,12 @@ describe('a list', () => {
     expect(limit.take(Array(20).fill(0)).more).toBeUndefined();
     const { shown, more } = limit.take(Array(21).fill(0));
     expect([shown.length, more]).toEqual([20, '\n20 shown, there are more: add --all, or --limit N.']);
+  });
+
+  test('knows at the highest limit, too, whether a server has more rows', () => {
+    const limit = readRowLimit({ limit: String(maxLimit) }, { default: 20, max: maxLimit });
+    expect(limit.query).toEqual({ limit: '1000' });
+    expect(limit.take(Array(1_000).fill(0)).more).toBe('\n999 shown, there are more: add --all, or --limit N.');
   });
 
   test('is shown in full with --all', () => {

@@ -30,6 +30,8 @@ test('reports working channels in one line', async () => {
   await apply(await exampleOrganization());
   await apply(everything('every'));
   expect(await findings()).toEqual(['ok 4 channels, 3 enabled']);
+  await runSql(runtime.url, 'update channels set paused_at = now() where id = (select min(id) from channels)');
+  expect(await findings()).toEqual(['ok 4 channels, 3 enabled, 1 paused']);
 });
 
 test('reports a changed secret key for each channel with secrets, and what to do', async () => {

@@ -65,3 +65,58 @@ test('messages that were decided before the event was paused wait for the event,
   );
   expect(await pauses(tenant)).toEqual({ 'event shop/web/go': waiting(1, 0) });
 });
+
+test('the reason of a pause is shown wherever the pause is, and cleared on resume', async () => {
+  const tenant = await world.tenant({ users: ['a@x.test'] });
+  const org = `/api/o/${tenant.slug}`;
+  const get = async (path: string) => (await tenant.ask({ path })).body;
+  const pausedOf = (path: string) => tenant.ask({ path: `${org}/${path}pauses/` });
+  const reason = 'wrong price in the offer.';
+
+  await tenant.post(`${org}/c/hooks/pause/`, { reason: ` ${reason} ` });
+  await tenant.post(`${org}/c/hooks/pause/`);
+  expect(await get(`${org}/c/hooks/`)).toMatchObject({ paused: true, paused_reason: reason });
+  const held = await tenant.trigger();
+  const occurrence = () => get(`${org}/occurrence/${held}/`);
+  await eventually(async () => expect(await occurrence()).toMatchObject({ outcome: 'held' }));
+  const text = 'the channel is paused: wrong price in the offer.';
+  expect(await occurrence()).toMatchObject({ summary: `Held, and sent when the pause ends: ${text}` });
+  expect(await tenant.deliveries(held)).toMatchObject([{ reason: 'channel.paused', detail: reason }]);
+  const why = () => get(`${org}/occurrence/${held}/why/?user=a@x.test`);
+  expect((await why()).answers[0].explanation).toContain(`It is waiting: ${text} `);
+  for (const of of ['', `occurrence/${held}/`]) expect((await pausedOf(of)).body).toMatchObject([{ reason }]);
+  await tenant.post(`${org}/c/hooks/resume/`);
+  await tenant.outcomes(held);
+  expect(await get(`${org}/c/hooks/`)).toMatchObject({ paused: false, paused_reason: null });
+  expect(await tenant.deliveries(held)).toMatchObject([{ detail: null }]);
+
+  for (const [at, path] of [
+    [tenant.event, 'event shop/web/go'],
+    [tenant.application, 'application shop/web'],
+  ] as const) {
+    await tenant.post(`${at}pause/`, { reason: path });
+    expect(await get(at)).toMatchObject({ paused: true, paused_reason: path });
+    const waiting = await tenant.trigger();
+    const summary = `Held, and sent when the pause ends: the event or its application is paused: ${path}.`;
+    await eventually(async () => expect(await get(`${org}/occurrence/${waiting}/`)).toMatchObject({ summary }));
+    expect((await get(`${org}/occurrence/${waiting}/why/?user=a@x.test`)).answers).toMatchObject([
+      { explanation: `It is held, and sent when the pause ends: the event or its application is paused: ${path}.` },
+    ]);
+    expect((await pausedOf('')).body).toMatchObject([{ reason: path }]);
+    await tenant.post(`${at}resume/`);
+    await tenant.outcomes(waiting);
+    expect(await get(at)).toMatchObject({ paused: false, paused_reason: null });
+  }
+  const log = await get(`${org}/audit/?action=pause`);
+  expect(log.map(({ after }: { after: unknown }) => after)).toEqual([
+    { reason: 'application shop/web' },
+    { reason: 'event shop/web/go' },
+    null,
+    { reason },
+  ]);
+  for (const bad of ['x'.repeat(501), 'two\nlines', 5]) {
+    const refused = await tenant.post(`${org}/c/hooks/pause/`, { reason: bad });
+    expect(refused.status).toBe(400);
+    expect(refused.body.errors).toHaveProperty('reason');
+  }
+});

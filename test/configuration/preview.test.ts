@@ -1,5 +1,5 @@
 /** Previews of drafts: rendered as recipients would see them, with mistakes; nothing is stored. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
 import { createKey } from '../../src/services/identity/keys.ts';
@@ -72,6 +72,21 @@ test('warns that an acknowledge link is empty without BASE_URL', async () => {
   ]);
   expect((await preview({ message: { body: 'No link' } })).warnings).toEqual([]);
   expect((await preview({ message, context: { acknowledge_url: 'https://x.test' } })).warnings).toEqual([]);
+});
+
+test('warns that an acknowledge link leads to this machine only without BASE_URL', async () => {
+  const { plans } = service.runtime.deps;
+  const link = vi.spyOn(plans, 'acknowledgeUrlFor');
+  const warningsAt = async (url: string) => {
+    link.mockReturnValue(`${url}/acknowledge/x`);
+    return (await preview({ message: { body: '[Acknowledge]({{ acknowledge_url }})' } })).warnings;
+  };
+  const local =
+    '{{ acknowledge_url }} leads to this machine only, because BASE_URL is not set: ask the operator to set it';
+  for (const url of ['http://127.0.0.1:8000', 'http://localhost:8000', 'http://[::1]:8000'])
+    expect(await warningsAt(url)).toEqual([local]);
+  expect(await warningsAt('http://127.example.com')).toEqual([]);
+  link.mockRestore();
 });
 
 describe('the channels', () => {

@@ -106,16 +106,38 @@ test('a change that is saved while offline fails at once, and is not made later'
 });
 
 test('a page that is opened while offline keeps the frame, and opens when the connection returns', async () => {
+  const complaints = site.complaints.length;
+  // Its code was not loaded while the browser was idle.
+  const code = /\/assets\/team-/;
+  await page.route(code, route => route.abort());
   await page.goto('/o/demo');
   const team = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Team', exact: true });
   await team.waitFor();
-  const complaints = site.complaints.length;
   await page.context().setOffline(true);
   await team.click();
   await page.getByText('Can’t reach the service.').first().waitFor();
   await team.waitFor();
+  await page.unroute(code);
   await page.context().setOffline(false);
   await page.getByRole('heading', { name: 'Team', level: 1 }).waitFor();
+  site.complaints.splice(complaints);
+});
+
+test('the other pages are loaded while the browser is idle, and open when the connection is lost', async () => {
+  await page.goto('/o/demo');
+  const names = ['team', 'audit', 'suppressions', 'import'];
+  await eventually(async () => {
+    const loaded = (await page.evaluate(
+      'performance.getEntriesByType("resource").map(({ name }) => name)',
+    )) as string[];
+    expect(names.filter(name => !loaded.some(url => url.includes(`/assets/${name}-`)))).toEqual([]);
+  }, 30_000);
+  const complaints = site.complaints.length;
+  await page.context().setOffline(true);
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Team', exact: true }).click();
+  await page.getByRole('heading', { name: 'Team', level: 1 }).waitFor();
+  await page.context().setOffline(false);
+  await page.waitForResponse(/\/api\//);
   site.complaints.splice(complaints);
 });
 

@@ -165,6 +165,8 @@ test('the palette triggers, pauses and resumes an event by keyboard', async () =
   await page.goto('/o/demo');
   await page.getByRole('heading', { level: 1 }).waitFor();
   await choose('pause order paid', 'Pause Order paid');
+  await page.getByRole('dialog').getByLabel('Reason (optional)').fill('typo in the receipt');
+  await page.keyboard.press('Enter');
   await page.getByText('Paused Order paid.').waitFor();
   await choose('resume order paid', 'Resume Order paid');
   await page.getByText('Resumed Order paid.').waitFor();

@@ -67,12 +67,20 @@ async function untilOutcome(id: string, outcome: string): Promise<void> {
 }
 
 test('every page affected by a pause shows how much is waiting and can resume it', async () => {
-  await post('/api/o/demo/c/hooks/pause/');
+  await page.goto('/o/demo/channels/hooks');
+  await button('Pause').click();
+  await dialog().getByLabel('Reason (optional)').fill('the receiver is being moved');
+  expect(await axeViolations(page)).toEqual([]);
+  await dialog().getByRole('button', { name: 'Pause' }).click();
+  await page.getByText('Paused Hooks. Messages are kept until you resume.').waitFor();
   const id = await triggerAlertUntil('held');
   for (const at of ['/o/demo', `/o/demo/occurrences/${id}`, '/o/demo/channels/hooks']) {
     await page.goto(at);
     await banner('Channel hooks').getByText('3 messages are waiting.').waitFor();
+    await banner('Channel hooks').getByText('the receiver is being moved.').waitFor();
   }
+  await page.goto(`/o/demo/occurrences/${id}`);
+  await page.getByText('the channel is paused: the receiver is being moved.').waitFor();
   expect(await axeViolations(page)).toEqual([]);
   await page.goto('/o/demo');
   await page.getByText('3 held').waitFor();
@@ -180,7 +188,19 @@ describe('a failed delivery', () => {
     await causes.getByText('6', { exact: true }).waitFor();
     expect(await axeViolations(page)).toEqual([]);
     await takeScreenshots(page, 'attention');
+    const queued = dialog().getByText('sent as fast as the channel allows');
+    const nothing = dialog().getByText('Nothing would be sent.');
+    for (const user of ['grace', 'alan'])
+      await ask({ method: 'PATCH', path: `/api/o/demo/u/${user}@demo.test/`, body: { locked: true } });
     await button('Retry all 6 deliveries over hooks').click();
+    await nothing.waitFor();
+    expect(await queued.count()).toBe(0);
+    await dialog().getByRole('button', { name: 'Cancel' }).click();
+    for (const user of ['grace', 'alan'])
+      await ask({ method: 'PATCH', path: `/api/o/demo/u/${user}@demo.test/`, body: { locked: false } });
+    await button('Retry all 6 deliveries over hooks').click();
+    await queued.waitFor();
+    expect(await nothing.count()).toBe(0);
     await dialog().getByText('4 will be attempted again').waitFor();
     await dialog().getByText('2 will not be sent: the user is locked').waitFor();
     await dialog().getByRole('button', { name: 'Retry' }).click();

@@ -6,6 +6,7 @@ import { channelStatesOf } from '../../src/core/states.ts';
 const channel = {
   enabled: true,
   paused: false,
+  paused_reason: null as string | null,
   problem: null as string | null,
   health: { hours: 24, sent: 0, failed: 0, unknown: 0 },
   reputation: null as Parameters<typeof channelMarks>[0]['reputation'],
@@ -25,6 +26,8 @@ test('a channel is green only if it is enabled and nothing speaks against it', (
   expect(read({ health: { ...channel.health, failed: 5 } })).toEqual(['Enabled (gray)', 'Failing (red)']);
   expect(read({ health: { ...channel.health, unknown: 1 } })).toEqual(['Enabled (gray)', 'Failing (red)']);
   expect(read({ paused: true })).toEqual(['Enabled (gray)', 'Paused (yellow)']);
+  const [, paused] = channelMarks({ ...channel, states: ['enabled', 'paused'], paused_reason: 'wrong price' });
+  expect(paused!.meaning).toBe('Messages are kept until the channel is resumed: wrong price');
   expect(read({ reputation: held })).toEqual(['Enabled (gray)', 'Bulk paused (yellow)']);
   expect(read({ problem: 'no provider' })).toEqual(['Enabled (gray)', 'Can’t send (red)']);
   expect(read({ limited_until: '2026-11-18T00:00:00.000Z' })).toEqual([

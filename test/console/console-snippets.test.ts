@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { triggerSnippets } from '../../console/src/snippets/snippets.ts';
+import { simulateCommand, triggerSnippets } from '../../console/src/snippets/snippets.ts';
 import type { Service } from '../../src/app.ts';
 import { createDemo, type Demo, triggerDemo } from '../../src/services/operations/demo.ts';
 import { asker } from '../support/api.ts';
@@ -30,6 +30,15 @@ test('the button of the inbox demo triggers its event for one inbox only', async
   const id = await triggerDemo(service.runtime.deps);
   const { body } = await asker(service.address, demo.key)({ path: `/api/o/demo/occurrence/${id}/` });
   expect(body.options).toEqual({ channels: ['app'], limit_to: ['ada@demo.test'] });
+});
+
+test('the sample for the command line names recipients where the event needs them', () => {
+  const body = { context: { name: "O'Brien" }, options: { recipients: ['ada@demo.test'] } };
+  const context = `belfry simulate demo/shop/web/go \\\n  --context '{"name":"O'\\''Brien"}'`;
+  expect(simulateCommand('demo/shop/web/go', body)).toBe(
+    `${context} \\\n  --options '{"recipients":["ada@demo.test"]}'`,
+  );
+  expect(simulateCommand('demo/shop/web/go', { context: body.context })).toBe(context);
 });
 
 /** How to run each language, if it is installed. */

@@ -88,6 +88,34 @@ test('messages of a paused channel and occurrences of a paused event expire duri
   expect(tenant.received()).toEqual([]);
 });
 
+test('a message that expires after failed attempts names the last answer of the provider everywhere', async () => {
+  const tenant = await world.tenant({ users: ['ann@x.test'] });
+  const answer = '503: greylisted, try again later';
+  tenant.answer({ status: 503, body: 'greylisted, try again later' });
+  const id = await tenant.trigger({ expires_at: new Date(Date.now() + 3_600_000).toISOString() });
+  for (const attempts of [1, 2, 3]) {
+    await eventually(async () =>
+      expect(await tenant.deliveries(id)).toMatchObject([{ status: 'retrying', attempts, detail: answer }]),
+    );
+    if (attempts === 3)
+      await tenant.sql('update occurrences set expires_at = now() where organization_id = $1', tenant.id);
+    await tenant.hurry();
+  }
+  expect(await tenant.outcomes(id)).toEqual(['ann@x.test expired']);
+  const org = `/api/o/${tenant.slug}`;
+  const get = async (path: string) => (await tenant.ask({ path: `${org}/${path}` })).body;
+  const expired = { status: 'expired', reason: 'expired', attempts: 3, detail: answer };
+  const [delivery] = await tenant.deliveries(id);
+  expect(delivery).toMatchObject(expired);
+  expect(await get(`occurrence/${id}/deliveries/${delivery!.id}/`)).toMatchObject(expired);
+  expect(await get('activity/')).toMatchObject([expired]);
+  expect((await get(`occurrence/${id}/why/?user=ann@x.test`)).answers).toMatchObject([
+    { explanation: expect.stringContaining(` in 3 attempts: it was not sent before it expired (${answer}).`) },
+  ]);
+  const attempts = await get(`occurrence/${id}/deliveries/${delivery!.id}/attempts/`);
+  expect(attempts.map(({ detail }: { detail: string }) => detail)).toEqual([answer, answer, answer]);
+});
+
 describe('cancelling', () => {
   test('prevents all sending before the expansion', async () => {
     const tenant = await world.tenant({ users: two });

@@ -172,10 +172,13 @@ test('the command line lists, pauses and resumes channels, with the database and
       /^sandbox {2}email {2}bulk paused {2}0 +0 % +0 % +9 % of 300 messages bounced/m,
     );
     expect(await run('resume', 'sandbox')).toEqual([0, 'Resumed sandbox. Released from pauses: 0.\n']);
-    expect(await run('pause', 'sandbox')).toEqual([0, 'Paused sandbox. Messages are held until you resume it.\n']);
-    expect((await run('list'))[1]).toMatch(/^sandbox {2}email {2}paused /m);
+    const paused = await run('pause', 'sandbox', '--reason', 'wrong price');
+    expect(paused).toEqual([0, 'Paused sandbox. Messages are held until you resume it.\n']);
+    expect((await run('list'))[1]).toMatch(/^sandbox {2}email {2}paused .* wrong price$/m);
     await run('resume', 'sandbox');
     expect((await run('list'))[1]).toMatch(/^sandbox {2}email {2}enabled /m);
   }
+  const long = ['channel', 'pause', '--org', tenant.slug, 'sandbox', '--reason', 'x'.repeat(501)];
+  expect((await belfry(long, near)).stderr).toContain('--reason must be a single line of at most 500 characters');
   expect((await belfry(['channel', 'resume', '--org', tenant.slug, 'none'], near)).stderr).toContain('no channel none');
 });

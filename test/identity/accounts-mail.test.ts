@@ -1,6 +1,7 @@
 /** Invites and password resets by mail, against a real SMTP server. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
+import { Mailer } from '../../src/services/identity/mail.ts';
 import { Browser, newAccount, password, signInNewAccount } from '../support/accounts.ts';
 import { ask, expectProblem } from '../support/api.ts';
 import { testService } from '../support/database.ts';
@@ -206,6 +207,26 @@ describe('an invite', () => {
     const path = `/api/invite/${tokenIn(mail.raw, 'invite')}/`;
     const body = { name: 'Mailed', password };
     expect((await ask(service.address, { method: 'POST', path, body })).status).toBe(201);
+  });
+
+  test('shows stored names so that they do not reorder the text around them', async () => {
+    const sent: { content: { title: string; text: string } }[] = [];
+    const send = async (message: never) => {
+      sent.push(message);
+      return { ok: true, id: '1' };
+    };
+    const mailer = new Mailer({ send } as never, { info: () => {}, warn: () => {} });
+    const organization = 'Acme \u202egnp';
+    const values = {
+      organization,
+      inviter: 'Eve',
+      role: 'viewer',
+      until: 'today',
+      link: 'https://belfry.test/invite/x',
+    };
+    await mailer.send({ to: 'a@x.test', template: 'invite', values });
+    expect(JSON.stringify(sent[0]!.content)).toContain(`Join \u2068${organization}\u2069 on Belfry`);
+    expect(JSON.stringify(sent[0]!.content)).not.toContain(`**${organization}`);
   });
 
   test('that could not be mailed returns the reason and a working link', async () => {

@@ -1,4 +1,5 @@
 /** The command palette: finds any page, resource or action by a few letters. */
+import { dotted } from '../texts/isolated.ts';
 import '@mantine/spotlight/styles.css';
 import { useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import { Spotlight, type SpotlightActionGroupData, spotlight } from '@mantine/spotlight';
@@ -82,7 +83,7 @@ export default function Palette({ openCount }: { openCount: number }) {
       found.channels.map(({ name, slug, type, prj }) => ({
         id: `channel ${prj}/${slug}`,
         label: name,
-        description: [getChannelType(type).name, slug, prj].filter(Boolean).join(' · '),
+        description: dotted(getChannelType(type).name, slug, prj),
         icon: getChannelType(type).icon,
         run: go(to.channel(org, slug, prj)),
       })),

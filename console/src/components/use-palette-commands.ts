@@ -2,8 +2,9 @@
 import { type Icon, IconBolt, IconHandStop, IconPlayerPause, IconPlayerPlay } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../api.ts';
-import { pausePermission, setResourcePaused } from '../events/resource-api.ts';
+import { pausePermission, pauseResource } from '../events/resource-api.ts';
 import { to, useOrg } from '../paths.ts';
+import { askToPause } from '../pauses/pause-dialog.tsx';
 import { resume } from '../pauses/resume.ts';
 import { usePauses } from '../pauses/use-pauses.ts';
 import { read } from '../queries.ts';
@@ -74,11 +75,7 @@ export function usePaletteCommands(go: (path: string) => () => void, isSearching
           label: eventTexts.pauseEvent(name),
           description: path,
           icon: IconPlayerPause,
-          run: () =>
-            act.mutate({
-              send: () => setResourcePaused({ org, prj, app, evt }, true),
-              done: eventTexts.pausedToast(name),
-            }),
+          run: () => askToPause({ name, run: body => pauseResource({ org, prj, app, evt }, body) }),
         };
   });
   return [...acknowledge, ...(can('event:trigger') ? trigger : []), ...(canPause ? pause : [])];

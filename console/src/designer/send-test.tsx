@@ -1,4 +1,5 @@
 /** Sends the saved message to one address and shows the provider's response. */
+
 import { Alert, Select, Text, TextInput } from '@mantine/core';
 import { api, take } from '../api.ts';
 import type { TestResult } from '../api-types.ts';
@@ -7,7 +8,9 @@ import { FormModal, useApiForm } from '../components/api-form.tsx';
 import { milliseconds } from '../components/time.tsx';
 import type { EventPath } from '../events/sample.ts';
 import { useCan, useSession } from '../session.tsx';
+import { isProviderAnswer } from '../test-result.ts';
 import { texts } from '../texts/designer.ts';
+import { dotted } from '../texts/isolated.ts';
 import type { UsableChannel } from './use-channels.ts';
 
 interface SendTestProps {
@@ -85,18 +88,17 @@ export function SendTest({ path, notification, channels, context, user, isDirty,
   );
 }
 
+function titleOf(result: TestResult): string {
+  if (result.ok) return texts.acceptedByTheProvider;
+  return isProviderAnswer(result) ? texts.rejectedByTheProvider : texts.testNotSent;
+}
+
 function Answer({ result }: { result: TestResult }) {
   const { ok, provider, reason, detail, message_id, ms } = result;
   return (
-    <Alert
-      color={ok ? 'teal' : 'red'}
-      variant="light"
-      p="xs"
-      role="status"
-      title={ok ? texts.acceptedByTheProvider : texts.rejectedByTheProvider}
-    >
+    <Alert color={ok ? 'teal' : 'red'} variant="light" p="xs" role="status" title={titleOf(result)}>
       <Text size="sm" c="var(--mantine-color-text)" style={{ overflowWrap: 'anywhere' }}>
-        {[provider, milliseconds(ms), message_id].filter(Boolean).join(' · ')}
+        {dotted(provider, milliseconds(ms), message_id)}
         {(reason || detail) && <br />}
         {[reason, detail].filter(Boolean).join(': ')}
       </Text>

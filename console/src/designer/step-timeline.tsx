@@ -1,9 +1,11 @@
 /** Timeline of the steps for the user of the previews, if no one responds. */
+
 import { Box, Text } from '@mantine/core';
 import type { Preview } from '../api-types.ts';
 import { reasonText } from '../components/statuses.ts';
 import { clockAndDay } from '../components/time.tsx';
 import { texts } from '../texts/designer.ts';
+import { dotted } from '../texts/isolated.ts';
 import { listRuns } from './describe-steps.ts';
 import type { DraftStep } from './draft.ts';
 
@@ -38,7 +40,7 @@ export function StepTimeline({ steps, preview }: StepTimelineProps) {
 function describeRun({ skip_reason, deliveries }: Run): string {
   if (skip_reason) return texts.notARecipient(reasonText(skip_reason));
   if (deliveries.length === 0) return texts.noMatchingChannel;
-  return deliveries.map(describeDelivery).join(' · ');
+  return dotted(...deliveries.map(describeDelivery));
 }
 
 function describeDelivery({ channel, reason, due_at }: Run['deliveries'][number]): string {

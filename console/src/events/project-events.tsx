@@ -80,7 +80,7 @@ function ApplicationEvents({ prj, app, name }: { prj: string; app: string; name:
           <Text className="mono" size="xs" c="dimmed">
             {app}
           </Text>
-          <StateBadges paused={details.data?.paused} />
+          <StateBadges paused={details.data?.paused} paused_reason={details.data?.paused_reason} />
         </Group>
         <Group gap={4} wrap="nowrap">
           <CreateButton noun="event" resource={path} label={texts.newEvent} onCreated={open} variant="subtle" />
@@ -157,7 +157,7 @@ function EventRow({ path, name, stats }: EventRowProps) {
               {path.evt}
             </Text>
           </Link>
-          {event && <StateBadges active={event.active} paused={event.paused} />}
+          {event && <StateBadges {...event} />}
         </Group>
         <StatsLine stats={stats} />
       </Table.Td>

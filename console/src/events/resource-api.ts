@@ -1,5 +1,6 @@
 /** Creates, changes, pauses and deletes projects, applications and events, which share one set of forms and menus. */
 import { api, take } from '../api.ts';
+import { resume } from '../pauses/resume.ts';
 import { readTagged } from '../queries.ts';
 
 export interface ResourcePath {
@@ -69,20 +70,18 @@ export async function deleteResource(resource: ResourcePath, query: { cascade?: 
   }
 }
 
-export async function setResourcePaused(
+export async function pauseResource(
   { org, prj = '', app = '', evt }: ResourcePath,
-  paused: boolean,
+  body: { reason?: string },
 ): Promise<unknown> {
   const path = { org, prj, app };
-  if (evt) {
-    const params = { path: { ...path, evt } };
-    return paused
-      ? take(api.POST('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/pause/', { params }))
-      : take(api.POST('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/resume/', { params }));
-  }
-  return paused
-    ? take(api.POST('/api/o/{org}/p/{prj}/a/{app}/pause/', { params: { path } }))
-    : take(api.POST('/api/o/{org}/p/{prj}/a/{app}/resume/', { params: { path } }));
+  return evt
+    ? take(api.POST('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/pause/', { params: { path: { ...path, evt } }, body }))
+    : take(api.POST('/api/o/{org}/p/{prj}/a/{app}/pause/', { params: { path }, body }));
+}
+
+export async function resumeResource({ org, prj = '', app = '', evt }: ResourcePath): Promise<unknown> {
+  return resume(org, { kind: evt ? 'event' : 'application', path: [prj, app, evt].filter(Boolean).join('/') });
 }
 
 export function eventQuery(path: { org: string; prj: string; app: string; evt: string }) {

@@ -14,6 +14,7 @@ import { useState } from 'react';
 import { useAction } from '../components/actions.tsx';
 import { confirmTextIfMore, Deletion } from '../components/deletion.tsx';
 import { GuardedItem } from '../components/guarded.tsx';
+import { askToPause } from '../pauses/pause-dialog.tsx';
 import { texts } from '../texts/events.ts';
 import { NameForm, type NameFormProps } from './name-form.tsx';
 import {
@@ -21,8 +22,9 @@ import {
   deleteResource,
   nounOf,
   pausePermission,
+  pauseResource,
   type ResourcePath,
-  setResourcePaused,
+  resumeResource,
   writePermission,
 } from './resource-api.ts';
 
@@ -47,9 +49,9 @@ export function ResourceMenu({ resource, name, paused, active, category, onDelet
   const write = writePermission(noun);
   const slug = resource.evt ?? resource.app ?? resource.prj ?? '';
   const close = () => setDialog(undefined);
-  const pause = useAction({
-    run: (on: boolean) => setResourcePaused(resource, on),
-    done: (_, on) => (on ? texts.pausedToast(name) : texts.resumedToast(name)),
+  const resume = useAction({
+    run: () => resumeResource(resource),
+    done: texts.resumedToast(name),
     refresh: ['/api/o/{org}/'],
   });
   const switchOn = useAction({
@@ -94,7 +96,9 @@ export function ResourceMenu({ resource, name, paused, active, category, onDelet
             <GuardedItem
               permission={pausePermission}
               icon={paused ? <IconPlayerPlay {...icon} /> : <IconPlayerPause {...icon} />}
-              onClick={() => pause.mutate(!paused)}
+              onClick={() =>
+                paused ? resume.mutate() : askToPause({ name, run: body => pauseResource(resource, body) })
+              }
             >
               {paused ? texts.resume : texts.pause}
             </GuardedItem>

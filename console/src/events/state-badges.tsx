@@ -2,7 +2,13 @@
 import { Badge, Tooltip } from '@mantine/core';
 import { texts } from '../texts/events.ts';
 
-export function StateBadges({ active = true, paused = false }: { active?: boolean; paused?: boolean }) {
+interface State {
+  active?: boolean;
+  paused?: boolean;
+  paused_reason?: string | null;
+}
+
+export function StateBadges({ active = true, paused = false, paused_reason }: State) {
   return (
     <>
       {!active && (
@@ -13,7 +19,7 @@ export function StateBadges({ active = true, paused = false }: { active?: boolea
         </Tooltip>
       )}
       {paused && (
-        <Tooltip label={texts.pausedMeaning}>
+        <Tooltip label={paused_reason ? texts.pausedBecause(paused_reason) : texts.pausedMeaning} multiline maw={280}>
           <Badge color="yellow" tt="none" variant="default" leftSection={<PauseDot />}>
             {texts.paused}
           </Badge>

@@ -10,7 +10,7 @@ import { confirm } from '../components/confirm.tsx';
 import { Section } from '../components/page.tsx';
 import { to } from '../paths.ts';
 import { permissionName } from '../permissions.ts';
-import { shellQuoted } from '../snippets/snippets.ts';
+import { simulateCommand } from '../snippets/snippets.ts';
 import { TriggerSnippets, triggerUrl } from '../snippets/trigger-snippets.tsx';
 import { texts } from '../texts/events.ts';
 import { describeReach } from './describe-reach.ts';
@@ -153,15 +153,15 @@ interface HowToTriggerProps {
 export function HowToTrigger({ path, sample, recipients }: HowToTriggerProps) {
   const { org, prj, app, evt } = path;
   const context = sample.context ?? {};
-  const command = `belfry simulate ${org}/${prj}/${app}/${evt} \\\n  --context ${shellQuoted(JSON.stringify(context))}`;
   const named = recipients?.length === 0 ? [exampleRecipient] : recipients;
-  const options = { ...(named && { recipients: named }), dry_run: true };
+  const who = named && { recipients: named };
+  const command = simulateCommand([org, prj, app, evt].join('/'), { context, options: who });
   return (
     <Section title={texts.triggerFromYourApplication}>
       <TriggerSnippets
         url={triggerUrl(path)}
         apiKey="<API_KEY>"
-        body={{ context, options }}
+        body={{ context, options: { ...who, dry_run: true } }}
         more={[{ language: texts.cli, code: command }]}
       />
       <Text size="xs" c="dimmed" mt={6}>

@@ -1,4 +1,5 @@
 /** Every delivery of the organization, newest first. */
+
 import { Anchor, Box, Group, Select, Text, TextInput } from '@mantine/core';
 import { IconListSearch } from '@tabler/icons-react';
 import { useState } from 'react';
@@ -20,6 +21,7 @@ import { useList } from '../components/use-list.ts';
 import { to, useOrg } from '../paths.ts';
 import { pages, sinceHours } from '../queries.ts';
 import { texts } from '../texts/activity.ts';
+import { dotted } from '../texts/isolated.ts';
 import { SelectionBar } from './activity/selection.tsx';
 
 const custom = 'custom';
@@ -42,7 +44,7 @@ const columns: Column<PastDelivery>[] = [
           <EventPath path={event} />
         </Text>
         <Text size="xs" c="dimmed">
-          {[notification, channel].filter(Boolean).join(' · ')}
+          {dotted(notification, channel)}
         </Text>
       </>
     ),

@@ -73,7 +73,7 @@ function EventPage({ path }: { path: EventPath }) {
     <Page
       title={event?.name ?? evt}
       parents={parents}
-      aside={event && <StateBadges active={event.active} paused={event.paused} />}
+      aside={event && <StateBadges {...event} />}
       description={
         <Group gap="md">
           <CopyText value={`${prj}/${app}/${evt}`} label={texts.copyEventPath} />

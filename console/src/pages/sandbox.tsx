@@ -1,4 +1,5 @@
 /** Messages of sandbox channels, shown like in an email client: the list beside the open message. */
+
 import { Anchor, Box, Button, Group, ScrollArea, Skeleton, Stack, Text, UnstyledButton } from '@mantine/core';
 import { useInViewport, useMediaQuery } from '@mantine/hooks';
 import { IconArrowLeft, IconMailbox } from '@tabler/icons-react';
@@ -15,6 +16,7 @@ import { useFilters } from '../components/use-filters.ts';
 import { type List, useList } from '../components/use-list.ts';
 import { linkToEvent, to, useOrg } from '../paths.ts';
 import { pages, read } from '../queries.ts';
+import { dotted } from '../texts/isolated.ts';
 import { texts } from '../texts/sandbox.ts';
 
 /** Identifies a message in the URL by its occurrence and delivery. */
@@ -148,7 +150,7 @@ function Item({ row, open, choose }: { row: Sandboxed; open: boolean; choose: (r
             {data ? data.title || data.text : '\u00a0'}
           </Text>
           <Text size="xs" c="dimmed" truncate>
-            {[row.notification, row.event].filter(Boolean).join(' · ')}
+            {dotted(row.notification, row.event)}
           </Text>
         </Box>
       </Group>

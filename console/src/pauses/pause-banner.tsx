@@ -46,7 +46,12 @@ function PauseBanner({ pause, onResumed }: { pause: Pause; onResumed?: () => voi
               {title}.
             </Text>{' '}
             {ofService && `${texts.restoredOrCopied} `}
-            {reason && `${texts.bulkReason(reason)} `}
+            {reason && (
+              <>
+                <span>{sentence(reason)}</span>{' '}
+              </>
+            )}
+            {scope === 'bulk' && `${texts.otherMessagesAreSent} `}
             {describeWaiting(waiting)}{' '}
             <Text component="span" inherit c="dimmed">
               <TimeAgo at={since} prefix={texts.paused} />
@@ -68,6 +73,11 @@ function PauseBanner({ pause, onResumed }: { pause: Pause; onResumed?: () => voi
       </Group>
     </Alert>
   );
+}
+
+/** Ends the reason with a full stop, because another sentence follows. */
+function sentence(reason: string): string {
+  return /[.!?…]$/.test(reason) ? reason : `${reason}.`;
 }
 
 function describeWaiting({ messages, occurrences, capped }: Pause['waiting']): string {

@@ -26,6 +26,13 @@ export function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
+/** Returns the command line that simulates an event, which stores and sends nothing. */
+export function simulateCommand(event: string, { context, options }: TriggerCall['body']): string {
+  const lines = [`belfry simulate ${event}`, `--context ${shellQuoted(JSON.stringify(context))}`];
+  if (options) lines.push(`--options ${shellQuoted(JSON.stringify(options))}`);
+  return lines.join(' \\\n  ');
+}
+
 function curl({ url, apiKey, body }: TriggerCall): string {
   return [
     `curl ${shellQuoted(url)} \\`,

@@ -1,8 +1,10 @@
 /** Texts of the console: account. */
+
 import { countOf } from './count-of.ts';
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   passkeysNeedHostName: (url: Part) => `Passkeys need a host name. Open the console at ${url} to add one.`,
   passkeysUnsupported: 'Passkeys don’t work in this browser or at this address.',
   passkeysNeedHttps: 'Passkeys need HTTPS and a host name.',
@@ -147,4 +149,4 @@ export const texts = {
   oneCode: 'One code',
   twoCodes: 'Two codes',
   fewCodesLeft: (codes: Part) => `${codes} left. Generate new ones.`,
-};
+});

@@ -1,8 +1,10 @@
 /** Texts of the console: activity. */
+
 import { countOf } from './count-of.ts';
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   activity: 'Activity',
   everyDelivery: 'Every delivery in this organization, newest first.',
   filterActivity: 'Filter activity',
@@ -55,4 +57,4 @@ export const texts = {
   lockNow: 'Lock',
   lockedOne: (who: Part) => `Locked ${who}.`,
   locked: (n: number) => `Locked ${countOf(n, 'person')}.`,
-};
+});

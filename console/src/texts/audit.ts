@@ -1,6 +1,7 @@
 /** Texts of the console: audit. */
+import { isolated } from './isolated.ts';
 
-export const texts = {
+export const texts = isolated({
   auditLog: 'Audit log',
   description: 'Every change, sign-in and export, with who made it and from where. Secrets are never recorded.',
   exportAsJsonLines: 'Export as JSON Lines',
@@ -22,4 +23,4 @@ export const texts = {
   request: 'Request',
   current: 'Current',
   open: 'Open',
-};
+});

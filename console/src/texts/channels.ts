@@ -1,8 +1,10 @@
 /** Texts of the console: channels. */
+
 import { countOf } from './count-of.ts';
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   email: 'Email',
   emailSummary: 'HTML and plain text',
   sms: 'SMS',
@@ -52,6 +54,7 @@ export const texts = {
   hold: 'Hold',
   acrossAllWorkers: 'Across all workers.',
   noLimit: 'No limit',
+  pausedMeaning: (reason: Part) => `Messages are kept until the channel is resumed: ${reason}`,
   bulkPausedMeaning: (reason: Part) => `Bulk messages are held: ${reason}.`,
   nothingSent: 'Nothing sent',
   channels: 'Channels',
@@ -105,7 +108,6 @@ export const texts = {
   copyRecordValue: 'Copy the value',
   savedToast: 'Saved. Applies from the next message.',
   save: 'Save',
-  pausedToast: 'Paused. Messages are kept until you resume.',
   resumedToast: 'Resumed. Waiting messages are being sent.',
   enabledToast: 'Enabled.',
   disabledToast: 'Disabled. Nothing is sent through this channel.',
@@ -184,9 +186,10 @@ export const texts = {
   body: 'Body',
   reason: 'Reason',
   providerResponse: 'Provider response',
+  details: 'Details',
   messageId: 'Message ID',
   duration: 'Duration',
   acceptedByTheProvider: 'Accepted by the provider',
   notSent: 'Not sent',
   nameHint: 'Shown in the console.',
-};
+});

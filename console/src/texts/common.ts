@@ -1,7 +1,8 @@
 /** Texts of the console: common. */
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   theServiceRespondedWith: (status: Part) => `The service responded with status ${status}.`,
   somethingWentWrong: 'Something went wrong',
   sessionEnded: 'Your session has ended',
@@ -163,4 +164,4 @@ export const texts = {
   newWebhook: 'New webhook',
   newKey: 'New API key',
   inviteMember: 'Invite member',
-};
+});

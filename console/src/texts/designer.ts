@@ -1,8 +1,10 @@
 /** Texts of the console: designer. */
+
 import { countOf } from './count-of.ts';
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   filter: 'Filter',
   condition: 'Condition',
   conditionHint: 'JMESPath on the trigger’s context. Leave empty to always send.',
@@ -99,6 +101,7 @@ export const texts = {
   testHint: 'Sends one real message with the sample context. It does not appear in the history.',
   acceptedByTheProvider: 'Accepted by the provider',
   rejectedByTheProvider: 'Rejected by the provider',
+  testNotSent: 'Not sent',
   urgentSentFirst: 'Urgent: sent first',
   normal: 'Normal',
   bulkSentLast: 'Bulk: sent last',
@@ -222,4 +225,4 @@ export const texts = {
   ifNotRead: 'if not read',
   ifNotSent: 'if nothing was sent',
   ifNot: (expression: Part) => `unless ${expression}`,
-};
+});

@@ -1,8 +1,10 @@
 /** Texts of the console: escalations. */
+
 import { countOf } from './count-of.ts';
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   escalations: 'Escalations',
   description: 'Occurrences with steps that no one has acknowledged yet.',
   escalatingNow: 'Escalating now',
@@ -22,4 +24,4 @@ export const texts = {
   noOneNotified: 'No one notified yet',
   notified: (users: Part) => `Notified: ${users}`,
   andOthers: ' and others',
-};
+});

@@ -1,8 +1,10 @@
 /** Texts of the console: events. */
+
 import { countOf } from './count-of.ts';
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   projectHint: 'A product or team with its own lists and channels.',
   projectExample: 'Shop',
   projectSlugHint: 'Part of every URL in the project. Can’t be changed later.',
@@ -38,7 +40,6 @@ export const texts = {
   onlyIf: 'If',
   triggerEvent: (name: Part) => `Trigger ${name}`,
   pauseEvent: (name: Part) => `Pause ${name}`,
-  pausedToast: (name: Part) => `Paused ${name}. Messages are kept until you resume.`,
   resumedToast: (name: Part) => `Resumed ${name}.`,
   activatedToast: (name: Part) => `Activated ${name}.`,
   deactivatedToast: (name: Part) => `Deactivated ${name}. Triggers are rejected.`,
@@ -114,6 +115,7 @@ export const texts = {
   wouldBeSentBadge: 'Would be sent',
   inactiveMeaning: 'Triggers are rejected.',
   pausedMeaning: 'Messages are kept until you resume.',
+  pausedBecause: (reason: Part) => `Messages are kept until you resume: ${reason}`,
   paused: 'Paused',
   triggerQuestion: 'Trigger this event?',
   triggerNow: 'Trigger now',
@@ -171,4 +173,4 @@ export const texts = {
   opened: 'Opened',
   closes: 'Closes',
   whenResumed: 'When resumed',
-};
+});

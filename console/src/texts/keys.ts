@@ -1,7 +1,8 @@
 /** Texts of the console: keys. */
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   saved: 'Saved.',
   editTitle: (name: Part) => `Edit ${name}`,
   save: 'Save',
@@ -133,4 +134,4 @@ export const texts = {
   copyCode: (language: Part) => `Copy ${language} code`,
   with: 'With',
   dryRunHint: ', recipients are resolved and nothing is sent. Remove it to send for real.',
-};
+});

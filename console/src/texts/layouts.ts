@@ -1,7 +1,8 @@
 /** Texts of the console: layouts. */
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   layouts: 'Layouts',
   forTheProject: (prj: Part) => `For the project ${prj}.`,
   forAllProjects: 'For all projects in the organization.',
@@ -33,4 +34,4 @@ export const texts = {
   noLayoutsHint: 'Emails use Belfry’s built-in layout. Create a layout named default to add your logo and footer.',
   chooseAProjectHint: 'Choose a project above to see its own layouts too.',
   organizationLayoutsOnly: 'Organization layouts only',
-};
+});

@@ -1,8 +1,10 @@
 /** Texts of the console: lists. */
+
 import { countOf } from './count-of.ts';
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   addedMembers: (added: number, newPeople: number, existing: number) =>
     `Added ${countOf(added, 'member')}, ${countOf(newPeople, 'new person')}. Already on the list: ${countOf(existing, 'member')}.`,
   addMembersTo: (name: Part) => `Add members to ${name}`,
@@ -119,4 +121,4 @@ export const texts = {
   noMatches: 'No matches',
   noMembersYet: 'No members yet',
   noMembersHint: 'Paste email addresses or import a CSV file.',
-};
+});

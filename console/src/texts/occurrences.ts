@@ -1,8 +1,10 @@
 /** Texts of the console: occurrences. */
+
 import { countOf } from './count-of.ts';
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   mayStillArrive: (sending: Part) => `The provider already has ${sending}, which may still arrive.`,
   cancelledDeliveries: (n: number) => `Cancelled ${countOf(n, 'delivery')}.`,
   occurrences: 'Occurrences',
@@ -76,6 +78,7 @@ export const texts = {
   notification: 'Notification',
   decidedBy: 'Decided by',
   details: 'Details',
+  whyPaused: 'Why it is paused',
   attempts: 'Attempts',
   digest: 'Digest',
   digestHint: (digest: Part) => `Sent in digest ${digest}, as one message with the other deliveries of it.`,
@@ -154,4 +157,4 @@ export const texts = {
   joinedByTriggers: (n: number) => `${countOf(n, 'trigger')} joined this occurrence.`,
   acknowledgedBy: (by: Part) => `Acknowledged by ${by}`,
   resolvedBy: (by: Part) => `Resolved by ${by}`,
-};
+});

@@ -1,8 +1,10 @@
 /** Texts of the console: overview. */
+
 import { countOf } from './count-of.ts';
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   twentyFourHours: '24 hours',
   sevenDays: '7 days',
   thirtyDays: '30 days',
@@ -96,4 +98,4 @@ export const texts = {
   applicationHint: 'What triggers the event.',
   waitingForAnAcknowledgement: 'Waiting for an acknowledgement',
   deletedEvent: 'Deleted event',
-};
+});

@@ -1,8 +1,10 @@
 /** Texts of the console: people. */
+
 import { countOf } from './count-of.ts';
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   enabledAddress: (address: Part) => `Enabled ${address}.`,
   disabledAddress: (address: Part) => `Disabled ${address}.`,
   type: 'Type',
@@ -93,4 +95,4 @@ export const texts = {
   received: 'Received',
   inbox: 'Inbox',
   noMessagesInTheInbox: 'No messages in the inbox.',
-};
+});

@@ -1,7 +1,8 @@
 /** Texts of the console: categories and preferences. */
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   categories: 'Categories',
   categoriesDescription:
     'How recipients see your events. They choose by category what they get, and through which channels.',
@@ -180,4 +181,4 @@ export const texts = {
   waitingQuietHours: (messages: string, isOne: boolean, until: Part) =>
     `${messages} ${isOne ? 'waits' : 'wait'} for quiet hours to end, until ${until}.`,
   waitingOther: (messages: string, reason: Part, until: Part) => `${messages} waiting until ${until}: ${reason}.`,
-};
+});

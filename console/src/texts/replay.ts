@@ -1,8 +1,10 @@
 /** Texts of the console: sending again. */
+
 import { countOf } from './count-of.ts';
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   retryQuestion: 'Retry this delivery?',
   replayDeliveries: (n: number) => `Replay ${countOf(n, 'delivery')}?`,
   resolveRecipientsQuestion: 'Resolve recipients again?',
@@ -38,4 +40,4 @@ export const texts = {
   notQueued: (count: Part) => `${count} not queued: retried or removed in the meantime.`,
   beyondLimit: (count: Part) => `${count} not queued: beyond the limit of one retry. Retry again.`,
   noneLeft: 'Nothing to retry: these deliveries were retried or removed in the meantime.',
-};
+});

@@ -1,7 +1,8 @@
 /** Texts of the console: responses to an occurrence with steps. */
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   acknowledge: 'Acknowledge',
   acknowledgeEvent: (event: Part) => `Acknowledge ${event}`,
   acknowledgedToast: 'Acknowledged. Later steps are stopped.',
@@ -11,4 +12,4 @@ export const texts = {
   resolveQuestion: 'Resolve this occurrence?',
   resolveHint:
     'Later steps are stopped. If the notification is set to do so, everyone who was notified gets a final message.',
-};
+});

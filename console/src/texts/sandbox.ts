@@ -1,6 +1,7 @@
 /** Texts of the console: sandbox. */
+import { isolated } from './isolated.ts';
 
-export const texts = {
+export const texts = isolated({
   sandboxMailbox: 'Sandbox mailbox',
   description: 'Messages from channels with the sandbox provider. They are shown here instead of being sent.',
   noMessagesYet: 'No messages yet',
@@ -21,4 +22,4 @@ export const texts = {
   messageNotLoaded: 'Message not loaded',
   chooseAMessage: 'Choose a message',
   messageNotLoadedHint: 'Load more messages to find it, or open its occurrence.',
-};
+});

@@ -1,8 +1,10 @@
 /** Texts of the console: settings. */
+
 import { countOf } from './count-of.ts';
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   settings: 'Settings',
   yourAccount: 'Your account',
   organization: 'Organization',
@@ -53,4 +55,4 @@ export const texts = {
   usedOfLimit: (used: Part, limit: Part) => `${used} of ${limit}`,
   percentageOfLimit: (value: Part) => `${value}, percentage of the limit`,
   saveLimits: 'Save limits',
-};
+});

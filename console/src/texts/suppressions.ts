@@ -1,7 +1,8 @@
 /** Texts of the console: the suppression list. */
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   suppressions: 'Suppressions',
   description: 'Addresses and domains to which nothing is sent, whatever the notification.',
   target: 'Address or domain',
@@ -48,4 +49,4 @@ export const texts = {
   emptyTitle: 'Nothing is suppressed',
   emptyHint:
     'Addresses that bounce, or whose owners complain, belong here: nothing is sent to them, and each message says why. Add them one by one, or import the list of your previous provider.',
-};
+});

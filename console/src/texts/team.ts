@@ -1,7 +1,8 @@
 /** Texts of the console: team. */
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   loadingTheInvite: 'Loading the invite',
   invite: 'Invite',
   twoFactorAuthentication: 'Two-factor authentication',
@@ -73,4 +74,4 @@ export const texts = {
   theEmailCouldNotBeSent: 'The email could not be sent',
   copyTheLink: 'Copy the link',
   done: 'Done',
-};
+});

@@ -1,8 +1,10 @@
 /** Texts of the console: webhooks. */
+
 import { countOf } from './count-of.ts';
+import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
-export const texts = {
+export const texts = isolated({
   webhooks: 'Webhooks',
   description: 'Signed requests to your own systems when something happens: a delivery fails, a channel is down.',
   newWebhook: 'New webhook',
@@ -117,4 +119,4 @@ export const texts = {
   disabledCount: (n: number) => `${countOf(n, 'webhook')} ${n === 1 ? 'is' : 'are'} disabled`,
   disabledCountHint: 'Nothing is sent to a disabled webhook until someone enables it again.',
   showWebhooks: 'Show webhooks',
-};
+});

@@ -11,7 +11,8 @@ interface DeliveryData {
   reason: string | null;
   provider: string | null;
   attempts: number;
-  links: { occurrence: string; delivery: string };
+  /** Absent if the operator has not set BASE_URL. */
+  links?: { occurrence: string; delivery: string };
 }
 
 interface OccurrenceData {
@@ -19,7 +20,12 @@ interface OccurrenceData {
   /** project/application/event */
   event: string;
   correlation_id: string | null;
-  links: { occurrence: string };
+  /** Absent if the operator has not set BASE_URL. */
+  links?: { occurrence: string };
+}
+
+interface Links {
+  channels: string;
 }
 
 type Counts = Record<'sent' | 'failed' | 'suppressed' | 'cancelled' | 'expired' | 'unknown', number>;
@@ -34,15 +40,15 @@ export interface WebhookData {
   'occurrence.acknowledged': OccurrenceData;
   'occurrence.resolved': OccurrenceData;
   'address.disabled': { address: number; name: string; user_id: number; by: 'provider' | 'person' };
-  'channel.unhealthy': { channel: string; provider: string; links: { channels: string } };
-  'channel.recovered': { channel: string; since: string; links: { channels: string } };
+  'channel.unhealthy': { channel: string; provider: string; links?: Links };
+  'channel.recovered': { channel: string; since: string; links?: Links };
   'channel.bulk_paused': {
     channel: string;
     reason: string;
     messages: number;
     bounced: number;
     complained: number;
-    links: { channels: string };
+    links?: Links;
   };
   'webhook.test': { webhook: string };
 }

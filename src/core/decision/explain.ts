@@ -43,7 +43,7 @@ function explainOutcome(delivery: ExplainedDelivery, hasAftermath: boolean): str
         return `It is waiting: ${explainReason(delivery.reason)}. It will be sent${to}${via} at ${delivery.next_attempt_at.toISOString()}.`;
       }
       return delivery.reason
-        ? `It is waiting: ${explainReason(delivery.reason)}. It will be sent${to}${via} as soon as that changes.`
+        ? `It is waiting: ${explainPause(delivery.reason, detail)}. It will be sent${to}${via} as soon as that changes.`
         : `It is waiting to be sent${to}${via}.`;
     case 'retrying': {
       const next = delivery.next_attempt_at ? ` and will be retried at ${delivery.next_attempt_at.toISOString()}` : '';
@@ -78,11 +78,18 @@ export function absenceStateOf(reason: Reason): AbsenceState {
 }
 
 /**
- * Explains why there is no delivery. `about` is what the reason refers to, such as the list. Unless it is final, recipients have yet to
+ * Explains why there is no delivery. `about` is what the reason refers to, such as the list, or the reason of a pause. Unless it is final, recipients have yet to
  * be resolved.
  */
 export function explainAbsence(reason: Reason, isFinal: boolean, about = ''): string {
-  return `${prospects[reason]?.text ?? (isFinal ? 'It was not sent' : 'It would not be sent')}: ${explainReason(reason)}${about ? ` (${about})` : ''}.`;
+  const why =
+    reason === 'event.paused' ? explainPause(reason, about) : `${explainReason(reason)}${about ? ` (${about})` : ''}`;
+  return `${prospects[reason]?.text ?? (isFinal ? 'It was not sent' : 'It would not be sent')}: ${why}.`;
+}
+
+/** Returns the text of a reason code, and what the person who paused it gave as the reason. */
+export function explainPause(reason: string, note: string | null = null): string {
+  return note ? `${explainReason(reason)}: ${note.replace(/[.\s]+$/, '')}` : explainReason(reason);
 }
 
 /** Returns the text of a reason code, without a full stop. */

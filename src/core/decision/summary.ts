@@ -3,7 +3,7 @@
  * text, so that none of them claims more than the counts do.
  */
 import { type OccurrenceState, occurrenceStates } from '../states.ts';
-import { explainReason } from './explain.ts';
+import { explainPause, explainReason } from './explain.ts';
 
 /** What is said about a number of messages, after "the message", "all messages" or a number. */
 const phrases = {
@@ -24,6 +24,8 @@ export interface SummaryFacts {
   counts: SummaryCounts;
   /** Why nothing was sent, or why it stopped before all recipients were reached. */
   reason?: string | null;
+  /** What the person who paused it gave as the reason. */
+  pause_note?: string | null;
   /** Messages that were never prepared, because it stopped before all recipients were reached. Null: not known, or not yet. */
   unexpanded?: number | null;
   /** Until when it waits. */
@@ -41,7 +43,7 @@ export function summarizeOccurrence(facts: SummaryFacts): string {
 }
 
 /** Returns what the counts do not say: who ended it, or what it waits for. */
-function leadOf({ state, reason, until, ...by }: SummaryFacts): string {
+function leadOf({ state, reason, pause_note, until, ...by }: SummaryFacts): string {
   switch (state) {
     case 'sent':
     case 'partly_failed':
@@ -61,7 +63,7 @@ function leadOf({ state, reason, until, ...by }: SummaryFacts): string {
     case 'dry_run':
       return occurrenceStates.dry_run.meaning;
     case 'held':
-      return `Held, and sent when the pause ends${reason ? `: ${explainReason(reason)}` : ''}.`;
+      return `Held, and sent when the pause ends${reason ? `: ${explainPause(reason, pause_note)}` : ''}.`;
     default: {
       const { meaning, until: template } = occurrenceStates[state];
       return until && template ? template.replace('{time}', until.toISOString()) : meaning;

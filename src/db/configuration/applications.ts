@@ -28,7 +28,7 @@ export async function listAllApplications(db: Db, organizationId: number, within
 export async function findApplication(db: Db, organizationId: number, id: number) {
   return db
     .selectFrom('applications')
-    .select(['id', 'slug', 'name', 'paused_at', 'created_at'])
+    .select(['id', 'slug', 'name', 'paused_at', 'paused_reason', 'created_at'])
     .where('organization_id', '=', organizationId)
     .where('id', '=', id)
     .executeTakeFirst();
@@ -59,14 +59,4 @@ export async function updateApplication(db: Db, organizationId: number, id: numb
 
 export async function deleteApplication(db: Db, organizationId: number, id: number): Promise<void> {
   await db.deleteFrom('applications').where('organization_id', '=', organizationId).where('id', '=', id).execute();
-}
-
-/** Pausing drops nothing: held messages have no due time until the pause ends. */
-export async function setApplicationPaused(db: Db, organizationId: number, id: number, paused: boolean): Promise<void> {
-  await db
-    .updateTable('applications')
-    .set({ paused_at: paused ? sql`coalesce(paused_at, now())` : null, updated_at: sql`now()` })
-    .where('organization_id', '=', organizationId)
-    .where('id', '=', id)
-    .execute();
 }

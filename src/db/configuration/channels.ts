@@ -126,6 +126,7 @@ export interface ChannelDetails extends ChannelSettings {
   /** Slug. */
   project: string | null;
   paused_at: Date | null;
+  paused_reason: string | null;
   bulk_paused_at: Date | null;
   bulk_paused_reason: string | null;
   reputation_since: Date | null;
@@ -141,7 +142,7 @@ export interface ChannelDetails extends ChannelSettings {
 
 const detailsOf = (organizationId: number) => sql`
   select c.id, c.project_id, p.slug as project, c.slug, c.name, c.type, c.enabled, c.on_unknown, c.rate_per_second,
-    c.concurrency, c.providers, c.secrets, c.paused_at, c.created_at, c.updated_at, c.feedback_token, f.last_received_at,
+    c.concurrency, c.providers, c.secrets, c.paused_at, c.paused_reason, c.created_at, c.updated_at, c.feedback_token, f.last_received_at,
     f.last_refused_at, f.last_refusal, c.reputation_guard, c.max_bounce_percent, c.max_complaint_percent,
     c.bulk_paused_at, c.bulk_paused_reason, c.reputation_since,
     array(
@@ -236,14 +237,4 @@ export async function replaceSecrets(
     .where('secrets', '=', from)
     .executeTakeFirst();
   return result.numUpdatedRows === 1n;
-}
-
-/** Pausing drops nothing: held messages have no due time until the pause ends. */
-export async function setChannelPaused(db: Db, organizationId: number, id: number, paused: boolean): Promise<void> {
-  await db
-    .updateTable('channels')
-    .set({ paused_at: paused ? sql`coalesce(paused_at, now())` : null, updated_at: sql`now()` })
-    .where('organization_id', '=', organizationId)
-    .where('id', '=', id)
-    .execute();
 }

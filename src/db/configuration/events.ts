@@ -100,7 +100,7 @@ interface EventFields {
 export async function findEvent(db: Db, organizationId: number, id: number) {
   return db
     .selectFrom('events')
-    .select(['id', 'slug', 'name', 'active', 'paused_at', 'created_at'])
+    .select(['id', 'slug', 'name', 'active', 'paused_at', 'paused_reason', 'created_at'])
     .select(contextSchema)
     .select(categorySlug)
     .where('organization_id', '=', organizationId)
@@ -166,14 +166,4 @@ export async function updateEvent(
 
 export async function deleteEvent(db: Db, organizationId: number, id: number): Promise<void> {
   await db.deleteFrom('events').where('organization_id', '=', organizationId).where('id', '=', id).execute();
-}
-
-/** Pausing drops nothing: held messages have no due time until the pause ends. */
-export async function setEventPaused(db: Db, organizationId: number, id: number, paused: boolean): Promise<void> {
-  await db
-    .updateTable('events')
-    .set({ paused_at: paused ? sql`coalesce(paused_at, now())` : null, updated_at: sql`now()` })
-    .where('organization_id', '=', organizationId)
-    .where('id', '=', id)
-    .execute();
 }

@@ -43,6 +43,7 @@ export interface Applications {
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
   paused_at: Date | null;
+  paused_reason: string | null;
 }
 
 export interface Attachments {
@@ -155,6 +156,7 @@ export interface Channels {
   bulk_paused_reason: string | null;
   reputation_since: Date | null;
   sent_before_since: Generated<number>;
+  paused_reason: string | null;
 }
 
 export interface DedupKeys {
@@ -259,6 +261,7 @@ export interface Events {
   paused_at: Date | null;
   category_id: number | null;
   context_schema: NullableJson;
+  paused_reason: string | null;
 }
 
 export interface Feedback {

@@ -26,9 +26,21 @@ export interface DeliveryView extends ExplainedDelivery {
   created_at: Date;
 }
 
+/** A held delivery has the reason of its pause; what a provider answered before is in its attempts. */
+const detail = sql`
+  case when d.status <> 'pending' or d.due_at <> 'infinity' then d.detail
+    when d.reason = 'channel.paused' then c.paused_reason
+    when d.reason = 'channel.bulk_paused' then c.bulk_paused_reason
+    when d.reason = 'event.paused' then (
+      select coalesce(he.paused_reason, ha.paused_reason) from occurrences ho
+      join events he on he.organization_id = ho.organization_id and he.id = ho.event_id
+      join applications ha on ha.organization_id = ho.organization_id and ha.id = ho.application_id
+      where ho.organization_id = d.organization_id and ho.id = d.occurrence_id)
+  end`;
+
 /** Columns of `deliveries d` and of the joins in `deliveryNames`; names of deleted resources are null. */
 export const deliveryColumns = sql`
-  d.id, u.username as user, d.address, c.slug as channel, n.name as notification, d.status, d.reason, d.detail,
+  d.id, u.username as user, d.address, c.slug as channel, n.name as notification, d.status, d.reason, ${detail} as detail,
   d.attempts, d.provider, case when d.step > 0 then d.step end as step, d.step < 0 as resolved, d.created_at, d.sent_at,
   d.digest_id as digest, ${isComplained} as is_complained, ${isRetracted} as is_retracted,
   -- A digest item is due when its digest closes.

@@ -9,8 +9,9 @@ export interface PausedResource {
   id: number;
   path: string;
   since: Date;
-  /** `bulk`: the reputation guard holds bulk messages, and `reason` says why. */
+  /** `bulk`: the reputation guard holds bulk messages. */
   scope: 'all' | 'bulk';
+  /** From the person who paused it, or from the reputation guard. */
   reason: string | null;
 }
 
@@ -19,16 +20,16 @@ export async function listPaused(db: Db, organizationId: number): Promise<Paused
   const { rows } = await sql<PausedResource>`
     select 'channel' as kind, c.id, concat_ws('/', p.slug, c.slug) as path, coalesce(c.paused_at, c.bulk_paused_at) as since,
       case when c.paused_at is null then 'bulk' else 'all' end as scope,
-      case when c.paused_at is null then c.bulk_paused_reason end as reason
+      case when c.paused_at is null then c.bulk_paused_reason else c.paused_reason end as reason
     from channels c
     left join projects p on p.organization_id = c.organization_id and p.id = c.project_id
     where c.organization_id = ${organizationId} and (c.paused_at is not null or c.bulk_paused_at is not null)
     union all
-    select 'application', a.id, p.slug || '/' || a.slug, a.paused_at, 'all', null from applications a
+    select 'application', a.id, p.slug || '/' || a.slug, a.paused_at, 'all', a.paused_reason from applications a
     join projects p on p.organization_id = a.organization_id and p.id = a.project_id
     where a.organization_id = ${organizationId} and a.paused_at is not null
     union all
-    select 'event', e.id, p.slug || '/' || a.slug || '/' || e.slug, e.paused_at, 'all', null from events e
+    select 'event', e.id, p.slug || '/' || a.slug || '/' || e.slug, e.paused_at, 'all', e.paused_reason from events e
     join applications a on a.organization_id = e.organization_id and a.id = e.application_id
     join projects p on p.organization_id = a.organization_id and p.id = a.project_id
     where e.organization_id = ${organizationId} and e.paused_at is not null

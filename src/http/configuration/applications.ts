@@ -3,9 +3,11 @@ import { ApplicationEntry } from '../../core/configuration/document.ts';
 import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
 import * as queries from '../../db/configuration/applications.ts';
 import * as applications from '../../services/configuration/applications.ts';
+import { pause, resume } from '../../services/configuration/pauses.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
-import { apiPathOf, list, plain, slugPathOf, slugsOf } from '../server/route.ts';
-import { Application, CascadeQuery, Deleted, deletionOptions, PauseState, ResumeState } from '../server/schemas.ts';
+import { apiPathOf, list, plain, slugsOf } from '../server/route.ts';
+import { Application, CascadeQuery, Deleted, deletionOptions } from '../server/schemas.ts';
+import { PauseBody, PauseState, pausedReason, ResumeState, targetOf } from './pauses.ts';
 
 const NewApplication = createSchemaOf<{ slug: string; name: string }>('NewApplication', ApplicationEntry, [
   'slug',
@@ -22,6 +24,7 @@ export const applicationFields = {
   slug: Type.String(),
   name: Type.String(),
   paused: Type.Boolean({ description: 'Whether messages are held instead of sent.' }),
+  paused_reason: pausedReason,
   created_at: Type.String({ format: 'date-time' }),
 };
 const ApplicationDetails = Type.Object(applicationFields, { $id: 'ApplicationDetails' });
@@ -94,12 +97,10 @@ export const pauseApplication = plain(['org', 'prj', 'app'], {
   description: 'Messages are held until it is resumed. None is dropped.',
   tag: 'Events',
   status: 200,
+  body: PauseBody,
   answer: PauseState,
   handle: async call => {
-    await applications.pauseApplication(call.deps, call.organization.id, {
-      id: call.application.id,
-      path: slugPathOf(call),
-    });
+    await pause(call.deps, call.organization.id, targetOf('application', call), call.body.reason);
     return { paused: true };
   },
 });
@@ -113,9 +114,6 @@ export const resumeApplication = plain(['org', 'prj', 'app'], {
   answer: ResumeState,
   handle: async call => ({
     paused: false,
-    released: await applications.resumeApplication(call.deps, call.organization.id, {
-      id: call.application.id,
-      path: slugPathOf(call),
-    }),
+    released: await resume(call.deps, call.organization.id, targetOf('application', call)),
   }),
 });

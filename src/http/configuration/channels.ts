@@ -7,19 +7,12 @@ import { type ChannelStateName, channelStates } from '../../core/states.ts';
 import { fillText, limits } from '../../core/text.ts';
 import * as queries from '../../db/configuration/channels.ts';
 import * as channels from '../../services/configuration/channels.ts';
+import { pause, resume } from '../../services/configuration/pauses.ts';
 import { testChannel } from '../../services/configuration/test-sends.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
 import { apiPathOf, type Call, forOrganizationAndProject, list, plain, slugPathOf, slugsOf } from '../server/route.ts';
-import {
-  CascadeQuery,
-  Channel,
-  Deleted,
-  deletionOptions,
-  nullableText,
-  nullableTimestamp,
-  PauseState,
-  ResumeState,
-} from '../server/schemas.ts';
+import { CascadeQuery, Channel, Deleted, deletionOptions, nullableText, nullableTimestamp } from '../server/schemas.ts';
+import { PauseBody, PauseState, pausedReason, ResumeState, targetOf } from './pauses.ts';
 
 const tag = 'Channels';
 const maybeInteger = Type.Union([Type.Integer(), Type.Null()]);
@@ -59,6 +52,7 @@ const ChannelDetails = Type.Object(
       { description: 'Tried in order.' },
     ),
     paused: Type.Boolean(),
+    paused_reason: pausedReason,
     project: Type.Union([Type.String(), Type.Null()], {
       description: "Slug of the project. Null: the organization's own channel.",
     }),
@@ -323,9 +317,10 @@ export const [pauseOrganizationChannel, pauseProjectChannel] = forOrganizationAn
     description: 'Messages are held until it is resumed. None is dropped.',
     tag,
     status: 200,
+    body: PauseBody,
     answer: PauseState,
     handle: async call => {
-      await channels.pauseChannel(call.deps, call.organization.id, { id: call.channel.id, path: slugPathOf(call) });
+      await pause(call.deps, call.organization.id, targetOf('channel', call), call.body.reason);
       return { paused: true };
     },
   }),
@@ -341,10 +336,7 @@ export const [resumeOrganizationChannel, resumeProjectChannel] = forOrganization
     answer: ResumeState,
     handle: async call => ({
       paused: false,
-      released: await channels.resumeChannel(call.deps, call.organization.id, {
-        id: call.channel.id,
-        path: slugPathOf(call),
-      }),
+      released: await resume(call.deps, call.organization.id, targetOf('channel', call)),
     }),
   }),
 );

@@ -8,23 +8,23 @@ import { TriggerBody } from '../../core/trigger.ts';
 import * as queries from '../../db/configuration/events.ts';
 import * as waitingQueries from '../../db/history/waiting.ts';
 import * as events from '../../services/configuration/events.ts';
+import { pause, resume } from '../../services/configuration/pauses.ts';
 import { simulate } from '../../services/configuration/simulation.ts';
 import { messageFields } from '../history/messages.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
-import { apiPathOf, list, plain, slugPathOf, slugsOf } from '../server/route.ts';
+import { apiPathOf, list, plain, slugsOf } from '../server/route.ts';
 import {
   CascadeQuery,
   Deleted,
   deletionOptions,
   Event,
-  PauseState,
-  ResumeState,
   Triggered,
   TriggerHeaders,
   TriggerQuery,
   timestamp,
 } from '../server/schemas.ts';
 import { applicationFields } from './applications.ts';
+import { PauseBody, PauseState, ResumeState, targetOf } from './pauses.ts';
 
 const own = ['name', 'active', 'category', 'context_schema'];
 const NewEvent = createSchemaOf<Parameters<typeof events.createEvent>[2]>('NewEvent', EventEntry, ['slug', ...own]);
@@ -293,9 +293,10 @@ export const pauseEvent = plain(['org', 'prj', 'app', 'evt'], {
   description: 'Messages are held until it is resumed. None is dropped.',
   tag: 'Events',
   status: 200,
+  body: PauseBody,
   answer: PauseState,
   handle: async call => {
-    await events.pauseEvent(call.deps, call.organization.id, { id: call.event.id, path: slugPathOf(call) });
+    await pause(call.deps, call.organization.id, targetOf('event', call), call.body.reason);
     return { paused: true };
   },
 });
@@ -309,6 +310,6 @@ export const resumeEvent = plain(['org', 'prj', 'app', 'evt'], {
   answer: ResumeState,
   handle: async call => ({
     paused: false,
-    released: await events.resumeEvent(call.deps, call.organization.id, { id: call.event.id, path: slugPathOf(call) }),
+    released: await resume(call.deps, call.organization.id, targetOf('event', call)),
   }),
 });

@@ -14,7 +14,9 @@ export const pauseFields = {
   scope: Type.Enum(['all', 'bulk'], {
     description: '`bulk`: only bulk messages are held, because the reputation guard of the channel paused them.',
   }),
-  reason: Type.Union([Type.String(), Type.Null()], { description: 'Why the reputation guard paused it.' }),
+  reason: Type.Union([Type.String(), Type.Null()], {
+    description: 'What the person who paused it gave as the reason, or why the reputation guard did.',
+  }),
   waiting: Type.Object(
     {
       messages: Type.Integer({ description: 'Messages that will be sent on resume.' }),

@@ -129,7 +129,9 @@ const deliveryFields = {
       'reported as spam after it was sent, `retracted` if it was removed then, `dry_run` if it was suppressed because of a dry run.',
   }),
   reason: Type.Union([Type.String(), Type.Null()], { description: 'A stable code.' }),
-  detail: Type.Union([Type.String(), Type.Null()], { description: "The provider's response or error message." }),
+  detail: Type.Union([Type.String(), Type.Null()], {
+    description: "The provider's response or error message. While it is held: the reason of the pause.",
+  }),
   attempts: Type.Integer(),
   provider: nullableText,
   step: Type.Union([Type.Integer(), Type.Null()], {

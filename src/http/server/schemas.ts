@@ -1,6 +1,6 @@
 /** Schemas of the API. Each one validates, serializes, types and documents. */
 import { type Static, Type } from 'typebox';
-import { addressName, limits } from '../../core/text.ts';
+import { limits, singleLine } from '../../core/text.ts';
 
 export const closed = { additionalProperties: false } as const;
 export const url = (description: string) => Type.String({ format: 'uri', description });
@@ -192,7 +192,7 @@ export const Address = Type.Object({ name: Type.String(), value: Type.String() }
 export const NewAddress = Type.Object(
   {
     name: Type.String({
-      ...addressName,
+      ...singleLine,
       minLength: 1,
       maxLength: limits.name,
       description:
@@ -335,9 +335,3 @@ export const Deleted = Type.Object(
 export function deletionOptions({ cascade = false, dry_run = false }: Static<typeof CascadeQuery>) {
   return { cascade, dryRun: dry_run };
 }
-
-export const PauseState = Type.Object({ paused: Type.Boolean() });
-export const ResumeState = Type.Object({
-  paused: Type.Boolean(),
-  released: Type.Integer({ description: 'Messages and occurrences that were held and are due now.' }),
-});

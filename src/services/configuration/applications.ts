@@ -9,17 +9,17 @@ import {
   type DeletionResult,
   deleteEntry,
   type Precondition,
-  pause,
   putEntry,
   requireCreatedId,
   requirePath,
-  resume,
 } from './entries.ts';
+import { showPause } from './pauses.ts';
 
 export interface Application {
   slug: string;
   name: string;
   paused: boolean;
+  paused_reason: string | null;
   created_at: string;
 }
 
@@ -74,24 +74,11 @@ export async function deleteApplication(
   return deleteEntry(deps, slugs, target, deletion);
 }
 
-/** Pauses all events of the application. */
-export async function pauseApplication(deps: Deps, organizationId: number, application: { id: number; path: string }) {
-  await pause(deps, organizationId, {
-    noun: 'application',
-    setPaused: applications.setApplicationPaused,
-    ...application,
-  });
-}
-
-export async function resumeApplication(deps: Deps, organizationId: number, application: { id: number; path: string }) {
-  return resume(deps, organizationId, {
-    noun: 'application',
-    setPaused: applications.setApplicationPaused,
-    ...application,
-  });
-}
-
 async function read(db: Db, organizationId: number, id: number): Promise<Application> {
-  const { slug, name, paused_at, created_at } = (await applications.findApplication(db, organizationId, id))!;
-  return { slug, name, paused: paused_at !== null, created_at: created_at.toISOString() };
+  const { slug, name, paused_at, paused_reason, created_at } = (await applications.findApplication(
+    db,
+    organizationId,
+    id,
+  ))!;
+  return { slug, name, ...showPause({ paused_at, paused_reason }), created_at: created_at.toISOString() };
 }

@@ -13,7 +13,7 @@ import * as rows from '../../db/configuration/channels.ts';
 import type { ResolvedPath, Slugs } from '../../db/configuration/organizations.ts';
 import type { PageRequest } from '../../db/connection/page.ts';
 import type { Db } from '../../db/connection/pool.ts';
-import { readReputations, resumeBulk } from '../../db/history/reputation.ts';
+import { readReputations } from '../../db/history/reputation.ts';
 import { currentTime } from '../../lib/clock.ts';
 import { openSecrets } from '../../pipeline/channel-secrets.ts';
 import { type Providers, withoutSecrets } from '../../providers/provider.ts';
@@ -26,12 +26,11 @@ import {
   type DeletionResult,
   deleteEntry,
   type Precondition,
-  pause,
   putEntry,
   requireCreatedId,
   requirePath,
-  resume,
 } from './entries.ts';
+import { showPause } from './pauses.ts';
 import { findNotificationsUsingChannel, refuseIfUsed } from './references.ts';
 
 interface ProviderView {
@@ -44,6 +43,7 @@ interface ProviderView {
 interface ChannelView extends ChannelFields {
   providers: ProviderView[];
   paused: boolean;
+  paused_reason: string | null;
   /** Slug; null: the channel belongs to the organization. */
   project: string | null;
   /** Why the channel cannot send; null: its secrets can be decrypted. */
@@ -178,19 +178,6 @@ export async function deleteChannel(
   return deleteEntry(deps, slugs, target, deletion);
 }
 
-export async function pauseChannel(deps: Deps, organizationId: number, channel: { id: number; path: string }) {
-  await pause(deps, organizationId, { noun: 'channel', setPaused: rows.setChannelPaused, ...channel });
-}
-
-/** Ends the pause by a person and the one by the reputation guard. */
-export async function resumeChannel(deps: Deps, organizationId: number, channel: { id: number; path: string }) {
-  const setPaused: typeof rows.setChannelPaused = async (trx, organizationId, id, isPaused) => {
-    await rows.setChannelPaused(trx, organizationId, id, isPaused);
-    await resumeBulk(trx, organizationId, id);
-  };
-  return resume(deps, organizationId, { noun: 'channel', setPaused, ...channel });
-}
-
 /** Removes `secrets_set`, which is in responses, so that a response can be sent back. */
 function withoutSecretNames<Entry extends { providers?: ProviderEntry[] }>({ providers, ...entry }: Entry) {
   const plain = providers?.map(({ secrets_set: _, ...provider }) => provider);
@@ -236,7 +223,7 @@ function show(
     max_bounce_percent: row.max_bounce_percent,
     max_complaint_percent: row.max_complaint_percent,
     providers: row.providers.map((entry, i) => showProvider(providers, entry, secrets[i] ?? {})),
-    paused: row.paused_at !== null,
+    ...showPause(row),
     project: row.project,
     problem,
     feedback:

@@ -9,7 +9,6 @@ import type { Json } from '../../core/json.ts';
 import { type ResolvedPath, resolvePathAcrossTenants, type Slugs } from '../../db/configuration/organizations.ts';
 import { type Counts, countBelow } from '../../db/configuration/references.ts';
 import type { Db } from '../../db/connection/pool.ts';
-import { releasePaused } from '../../db/ledger/releases.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
 import { applyInTransaction, changeConfiguration } from './declarative.ts';
@@ -83,33 +82,6 @@ function ownSlug(section: Section | undefined, { slug }: { slug?: string }): Par
     default:
       return {};
   }
-}
-
-interface Pausable {
-  noun: 'application' | 'event' | 'channel';
-  id: number;
-  /** For the audit log. */
-  path: string;
-  setPaused: (trx: Db, organizationId: number, id: number, isPaused: boolean) => Promise<void>;
-}
-
-/** Pauses: messages are held until it is resumed. */
-export async function pause(deps: Deps, organizationId: number, target: Pausable): Promise<void> {
-  await changePause(deps, organizationId, target, true);
-}
-
-/** Resumes, and returns how many held messages and occurrences of the organization are due now. */
-export async function resume(deps: Deps, organizationId: number, target: Pausable): Promise<number> {
-  await changePause(deps, organizationId, target, false);
-  return releasePaused(deps.db, organizationId);
-}
-
-async function changePause(deps: Deps, organizationId: number, target: Pausable, isPaused: boolean): Promise<void> {
-  const { noun, id, path, setPaused } = target;
-  await deps.db.transaction().execute(async trx => {
-    await setPaused(trx, organizationId, id, isPaused);
-    await record(deps, trx, organizationId, { action: isPaused ? 'pause' : 'resume', noun, path });
-  });
 }
 
 export interface DeletionOptions {

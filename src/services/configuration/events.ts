@@ -30,13 +30,12 @@ import {
   type DeletionResult,
   deleteEntry,
   type Precondition,
-  pause,
   putEntry,
   requireCreatedId,
   requirePath,
-  resume,
 } from './entries.ts';
 import { requireHere } from './moves.ts';
+import { showPause } from './pauses.ts';
 
 interface Event extends Application {
   active: boolean;
@@ -269,20 +268,19 @@ export async function deleteEvent(
   return deleteEntry(deps, slugs, target, deletion);
 }
 
-export async function pauseEvent(deps: Deps, organizationId: number, event: { id: number; path: string }) {
-  await pause(deps, organizationId, { noun: 'event', setPaused: events.setEventPaused, ...event });
-}
-
-export async function resumeEvent(deps: Deps, organizationId: number, event: { id: number; path: string }) {
-  return resume(deps, organizationId, { noun: 'event', setPaused: events.setEventPaused, ...event });
-}
-
 async function read(db: Db, organizationId: number, id: number): Promise<Event> {
   const event = (await events.findEvent(db, organizationId, id))!;
-  const { slug, name, active, category, context_schema, paused_at, created_at } = event;
+  const { slug, name, active, category, context_schema, created_at } = event;
   const notifications = await listEventNotifications(db, organizationId, id);
-  const paused = paused_at !== null;
   const sample_context = context_schema && sampleContext(context_schema);
-  const shared = { slug, name, paused, active, category: category ?? generalSlug, context_schema, sample_context };
+  const shared = {
+    slug,
+    name,
+    ...showPause(event),
+    active,
+    category: category ?? generalSlug,
+    context_schema,
+    sample_context,
+  };
   return { ...shared, created_at: created_at.toISOString(), notifications };
 }

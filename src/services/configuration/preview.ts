@@ -97,6 +97,8 @@ interface Preview {
 
 const noAcknowledgeUrl =
   '{{ acknowledge_url }} is empty, because the service does not know its public address: ask the operator to set BASE_URL';
+const localAcknowledgeUrl =
+  '{{ acknowledge_url }} leads to this machine only, because BASE_URL is not set: ask the operator to set it';
 
 const maxChannels = 20;
 const maxUsersChecked = 1_000;
@@ -140,15 +142,17 @@ export async function previewDraft(
           recipients: { list: draft.list, users: draft.users },
         })
       : null,
-    warnings: lacksAcknowledgeUrl(deps, draft, person) ? [noAcknowledgeUrl] : [],
+    warnings: warnOfAcknowledgeUrl(deps, draft, person),
   };
 }
 
-/** Returns whether the draft uses the acknowledge link, and there is none. */
-function lacksAcknowledgeUrl({ plans }: Deps, draft: Draft, person: RecipientRecord): boolean {
-  if (draft.context?.acknowledge_url !== undefined) return false;
-  const isUsed = textsOf(draft).some(text => text.includes('acknowledge_url'));
-  return isUsed && plans.acknowledgeUrlFor(person, sampleOccurrence({}, currentTime()).id, 'address') === '';
+/** Warns if the draft uses the acknowledge link, and recipients could not follow it. */
+function warnOfAcknowledgeUrl({ plans }: Deps, draft: Draft, person: RecipientRecord): string[] {
+  if (draft.context?.acknowledge_url !== undefined) return [];
+  if (!textsOf(draft).some(text => text.includes('acknowledge_url'))) return [];
+  const url = plans.acknowledgeUrlFor(person, sampleOccurrence({}, currentTime()).id, 'address');
+  if (url === '') return [noAcknowledgeUrl];
+  return /^http:\/\/(localhost|127\.[\d.]+|\[::1\])[:/]/.test(url) ? [localAcknowledgeUrl] : [];
 }
 
 function textsOf({ message, overrides = {}, layout = '' }: Draft): string[] {

@@ -2,6 +2,7 @@
 import { type OccurrenceOutcome, outcomeOf } from '../../core/decision/outcome.ts';
 import { summarizeOccurrence } from '../../core/decision/summary.ts';
 import { type OccurrenceState, occurrenceStateOf } from '../../core/states.ts';
+import { findOccurrenceHolds } from '../../db/history/occurrence-holds.ts';
 import { findOccurrenceWaits } from '../../db/history/occurrence-waits.ts';
 import type { Occurrence } from '../../db/history/occurrences.ts';
 import { currentTime } from '../../lib/clock.ts';
@@ -23,13 +24,20 @@ export async function addStates<Row extends Occurrence>(
 ): Promise<OccurrenceSummaryRow<Row>[]> {
   const now = currentTime();
   const summaries = rows.map(row => ({ ...row, outcome: outcomeOf(row, now) }));
-  const inProgress = summaries.filter(({ outcome }) => outcome === 'sending').map(({ identifier }) => identifier);
-  const waits = await findOccurrenceWaits(db, organizationId, inProgress);
+  const thatAre = (wanted: OccurrenceOutcome) =>
+    summaries.filter(({ outcome }) => outcome === wanted).map(({ identifier }) => identifier);
+  const [waits, holds] = await Promise.all([
+    findOccurrenceWaits(db, organizationId, thatAre('sending')),
+    findOccurrenceHolds(db, organizationId, thatAre('held')),
+  ]);
   return summaries.map(row => {
     const wait = waits.get(row.identifier);
     const state = occurrenceStateOf({ outcome: row.outcome, isDryRun: row.is_dry_run, wait });
     const waiting_until = wait?.until ?? null;
     const until = row.outcome === 'scheduled' ? row.due_at : waiting_until;
-    return { ...row, state, waiting_until, summary: summarizeOccurrence({ ...row, state, until }) };
+    const hold = holds.get(row.identifier);
+    const reason = hold?.reason ?? row.reason;
+    const summary = summarizeOccurrence({ ...row, state, until, reason, pause_note: hold?.note });
+    return { ...row, state, waiting_until, summary };
   });
 }

@@ -15,6 +15,7 @@ import { findMemberAsRecipient, findRecipientByName, type RecipientRecord } from
 import { findDeliveriesToAddresses, listUserDeliveriesOfOccurrence } from '../../db/history/delivery-history.ts';
 import type { DeliveryView } from '../../db/history/delivery-list.ts';
 import { listDeliveryFeedback } from '../../db/history/feedback.ts';
+import { findOccurrenceHolds } from '../../db/history/occurrence-holds.ts';
 import { type findOccurrence, findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
 import { currentTime } from '../../lib/clock.ts';
 import { circumstancesOf, refuseNotification } from '../../pipeline/decide.ts';
@@ -187,7 +188,10 @@ async function explainNotification(
     return { deliveries: [], answer: absent('step.waiting') };
   if (!explained.final) {
     const outcome = outcomeOf(occurrence, currentTime());
-    if (outcome === 'held') return { deliveries: [], answer: absent('event.paused') };
+    if (outcome === 'held') {
+      const holds = await findOccurrenceHolds(deps.db, organizationId, [occurrence.identifier]);
+      return { deliveries: [], answer: absent('event.paused', holds.get(occurrence.identifier)?.note ?? undefined) };
+    }
     if (outcome === 'scheduled')
       return { deliveries: [], answer: absent('occurrence.waiting', `due at ${occurrence.due_at!.toISOString()}`) };
     return { deliveries: [], answer: absent('recipient.not_yet') };

@@ -1,5 +1,6 @@
 /** Belfry's own mails (invites, password resets), rendered and sent by the same code as notifications. */
 import { randomUUID } from 'node:crypto';
+import { isolate } from '../../core/bidi.ts';
 import { type CompiledMessage, compileMessage, renderMessage } from '../../core/render/render.ts';
 import { Background } from '../../lib/background.ts';
 import { currentTime } from '../../lib/clock.ts';
@@ -88,5 +89,6 @@ export class Mailer {
 }
 
 function render(message: CompiledMessage, values: Record<string, string>) {
-  return renderMessage(message, { medium: 'email', channel: 'mail', scope: values });
+  const scope = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, isolate(value)]));
+  return renderMessage(message, { medium: 'email', channel: 'mail', scope });
 }

@@ -11,6 +11,7 @@ import { type ChannelSettings, listChannelSettings } from '../../db/configuratio
 import { listOrganizationsAcrossTenants } from '../../db/configuration/organizations.ts';
 import { listAllProjects } from '../../db/configuration/projects.ts';
 import { listFailedMailboxes } from '../../db/history/feedback-mailboxes.ts';
+import { listPaused } from '../../db/history/pauses.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { openSecrets, type SealedChannel } from '../../pipeline/channel-secrets.ts';
 import { checkEntry, explainDenied, findMissing, type Provider } from '../../providers/provider.ts';
@@ -39,11 +40,12 @@ export async function checkChannels(deps: ChannelDeps): Promise<Check[]> {
   const { db } = deps;
   const problems: string[] = [];
   const usable: Usable[] = [];
-  let [all, enabled] = [0, 0];
+  let [all, enabled, paused] = [0, 0, 0];
   for (const { id, slug } of await listOrganizationsAcrossTenants(db)) {
     const channels = await listChannelSettings(db, id);
     const projects = channels.some(({ project_id }) => project_id !== null) ? await listAllProjects(db, id) : [];
     const unreadable = await listFailedMailboxes(db, id);
+    paused += (await listPaused(db, id)).filter(({ kind }) => kind === 'channel').length;
     for (const channel of channels) {
       all++;
       if (channel.enabled) enabled++;
@@ -60,7 +62,9 @@ export async function checkChannels(deps: ChannelDeps): Promise<Check[]> {
     }
   }
   problems.push(...(await findRejectedCredentials(deps, usable)));
-  if (problems.length === 0) return [line(true, `${countOf(all, 'channel')}, ${enabled} enabled`)];
+  if (problems.length === 0) {
+    return [line(true, `${countOf(all, 'channel')}, ${enabled} enabled${paused > 0 ? `, ${paused} paused` : ''}`)];
+  }
   const more = problems.length - maxShown;
   const shown = problems.slice(0, maxShown).map(problem => line(false, problem));
   return more > 0 ? [...shown, line(false, `… and ${more} more`)] : shown;

@@ -52,10 +52,10 @@ export function deleteChannel({ org, prj }: ChannelScope, channel: string, dryRu
     : take(api.DELETE(one, { params: { path: { org, channel }, query } }));
 }
 
-export async function setChannelPaused({ org, prj }: ChannelScope, channel: string, paused: boolean): Promise<void> {
-  const action = paused ? 'pause' : 'resume';
-  if (prj) await api.POST(`/api/o/{org}/p/{prj}/c/{channel}/${action}/`, { params: { path: { org, prj, channel } } });
-  else await api.POST(`/api/o/{org}/c/{channel}/${action}/`, { params: { path: { org, channel } } });
+export function pauseChannel({ org, prj }: ChannelScope, channel: string, body: { reason?: string }) {
+  return prj
+    ? take(api.POST('/api/o/{org}/p/{prj}/c/{channel}/pause/', { params: { path: { org, prj, channel } }, body }))
+    : take(api.POST('/api/o/{org}/c/{channel}/pause/', { params: { path: { org, channel } }, body }));
 }
 
 export interface TestRequest {

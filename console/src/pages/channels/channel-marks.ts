@@ -3,11 +3,12 @@ import type { ChannelDetails } from '../../api-types.ts';
 import { channelStates, plainState, type State } from '../../components/statuses.ts';
 import { texts } from '../../texts/channels.ts';
 
-type Channel = Pick<ChannelDetails, 'states' | 'problem' | 'reputation'>;
+type Channel = Pick<ChannelDetails, 'states' | 'problem' | 'paused_reason' | 'reputation'>;
 
-export function channelMarks({ states, problem, reputation }: Channel): State[] {
+export function channelMarks({ states, problem, paused_reason, reputation }: Channel): State[] {
   const bulkReason = reputation?.bulk_paused_reason;
   const meanings: Record<string, string | null | undefined> = {
+    paused: paused_reason && texts.pausedMeaning(paused_reason),
     bulk_paused: bulkReason && texts.bulkPausedMeaning(bulkReason),
     cannot_send: problem,
   };

@@ -18,6 +18,8 @@ import { Failure, Loading } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { to, useOrg } from '../../paths.ts';
 import { PauseBanners } from '../../pauses/pause-banner.tsx';
+import { askToPause } from '../../pauses/pause-dialog.tsx';
+import { resume } from '../../pauses/resume.ts';
 import { usePauses } from '../../pauses/use-pauses.ts';
 import type { PathPrefix } from '../../queries.ts';
 import { useRefusal } from '../../session.tsx';
@@ -28,7 +30,7 @@ import {
   channelPaths,
   channelQuery,
   deleteChannel,
-  setChannelPaused,
+  pauseChannel,
   useChannel,
   useProviderKinds,
 } from './channel-api.ts';
@@ -177,12 +179,20 @@ function Actions({ scope, channel, onChanged }: ActionsProps) {
   const testing = params.has('test');
   const setTesting = (open: boolean) => setParams(open ? { test: '' } : {}, { replace: true });
   const refresh: PathPrefix[] = [...channelPaths, '/api/o/{org}/pauses/'];
-  const pause = useAction({
-    run: (paused: boolean) => setChannelPaused(scope, channel.slug, paused),
-    done: (_, paused) => (paused ? texts.pausedToast : texts.resumedToast),
+  const path = scope.prj ? `${scope.prj}/${channel.slug}` : channel.slug;
+  const resuming = useAction({
+    run: () => resume(scope.org, { kind: 'channel', path }),
+    done: texts.resumedToast,
     refresh,
     onDone: onChanged,
   });
+  const pause = () =>
+    askToPause({
+      name: channel.name,
+      run: body => pauseChannel(scope, channel.slug, body),
+      refresh,
+      onDone: onChanged,
+    });
   const enable = useAction({
     run: (enabled: boolean) => changeChannel(scope, channel.slug, { enabled }),
     done: (_, enabled) => (enabled ? texts.enabledToast : texts.disabledToast),
@@ -212,8 +222,8 @@ function Actions({ scope, channel, onChanged }: ActionsProps) {
         permission="channel:write"
         variant="default"
         leftSection={channel.paused ? <IconPlayerPlay {...icon} /> : <IconPlayerPause {...icon} />}
-        loading={pause.isPending}
-        onClick={() => pause.mutate(!channel.paused)}
+        loading={resuming.isPending}
+        onClick={() => (channel.paused ? resuming.mutate() : pause())}
       >
         {channel.paused ? texts.resume : texts.pause}
       </GuardedButton>

@@ -8,6 +8,7 @@ import { CopyText } from '../../components/copy.tsx';
 import { Facts } from '../../components/facts.tsx';
 import { milliseconds } from '../../components/time.tsx';
 import { useSession } from '../../session.tsx';
+import { isProviderAnswer } from '../../test-result.ts';
 import { texts } from '../../texts/channels.ts';
 import { type ChannelScope, channelPaths, testChannel } from './channel-api.ts';
 
@@ -86,7 +87,9 @@ function Answer({ result }: { result: TestResult }) {
   const facts: [string, React.ReactNode][] = [
     [texts.provider, result.provider ?? '–'],
     ...(result.reason ? [[texts.reason, result.reason] as [string, string]] : []),
-    ...(result.detail ? [[texts.providerResponse, result.detail] as [string, string]] : []),
+    ...(result.detail
+      ? [[isProviderAnswer(result) ? texts.providerResponse : texts.details, result.detail] as [string, string]]
+      : []),
     ...(result.message_id
       ? [[texts.messageId, <CopyText key="id" value={result.message_id} />] as [string, React.ReactNode]]
       : []),

@@ -106,7 +106,7 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
           )}
           {delivery.detail && (
             // Not only providers have something to say: an attachment may be missing, or the connection lost.
-            <Fact name={status === 'suppressed' ? texts.decidedBy : texts.details}>
+            <Fact name={detailLabel(delivery)}>
               <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
                 {delivery.detail}
               </Text>
@@ -185,6 +185,11 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
       </Stack>
     </Stack>
   );
+}
+
+function detailLabel({ status, state }: Delivery): string {
+  if (status === 'suppressed') return texts.decidedBy;
+  return state === 'held' ? texts.whyPaused : texts.details;
 }
 
 function Fact({ name, children }: { name: string; children: ReactNode }) {

@@ -1,4 +1,5 @@
 /** Explains what a person received from an occurrence, or why not. */
+
 import { Button, Group, Loader, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useQuery } from '@tanstack/react-query';
@@ -10,6 +11,7 @@ import { clockAndDay } from '../../components/time.tsx';
 import { useFilters } from '../../components/use-filters.ts';
 import { useOrg } from '../../paths.ts';
 import { read } from '../../queries.ts';
+import { dotted } from '../../texts/isolated.ts';
 import { texts } from '../../texts/occurrences.ts';
 
 export function WhyNot({ identifier }: { identifier: string }) {
@@ -69,7 +71,7 @@ export function WhyNot({ identifier }: { identifier: string }) {
                     />
                   )}
                   <Text size="xs" c="dimmed">
-                    {[notification, channel].filter(Boolean).join(' · ') || texts.allNotifications}
+                    {dotted(notification, channel) || texts.allNotifications}
                   </Text>
                 </Group>
                 <Text size="sm">{withTimes(explanation, clockAndDay)}</Text>

@@ -1,4 +1,5 @@
 /** Busiest channels and events with their delivery outcomes. */
+
 import { Anchor, Box, Group, Skeleton, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
@@ -6,6 +7,7 @@ import type { Statistics } from '../../api-types.ts';
 import { type Counts, CountsBar, compact, totalOf } from '../../components/counts.tsx';
 import { Section } from '../../components/page.tsx';
 import { linkToEvent, to, useOrg } from '../../paths.ts';
+import { dotted } from '../../texts/isolated.ts';
 import { texts } from '../../texts/overview.ts';
 
 function Line({ name, note, figure, counts }: { name: ReactNode; note: string; figure: string; counts: Counts }) {
@@ -55,7 +57,7 @@ export function ByChannel({ channels }: { channels: Statistics['channels'] | und
                 {channel}
               </Anchor>
             }
-            note={[type, project].filter(Boolean).join(' · ')}
+            note={dotted(type, project)}
             figure={compact(totalOf(by_status))}
             counts={by_status}
           />

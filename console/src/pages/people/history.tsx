@@ -1,4 +1,5 @@
 /** All deliveries to a person, newest first. */
+
 import { Anchor, Text } from '@mantine/core';
 import { Link } from 'react-router';
 import type { PastDelivery } from '../../api-types.ts';
@@ -12,6 +13,7 @@ import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
 import { pages } from '../../queries.ts';
+import { dotted } from '../../texts/isolated.ts';
 import { texts } from '../../texts/people.ts';
 
 export function History({ username }: { username: string }) {
@@ -26,7 +28,7 @@ export function History({ username }: { username: string }) {
             {notification ?? texts.deletedNotification}
           </Text>
           <Text component="span" display="block" size="xs" c="dimmed">
-            <Breakable text={[event, channel].filter(Boolean).join(' · ')} />
+            <Breakable text={dotted(event, channel)} />
           </Text>
         </>
       ),

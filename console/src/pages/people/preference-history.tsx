@@ -1,4 +1,5 @@
 /** History of a person's choices: when, by whom, and how. */
+
 import { Text } from '@mantine/core';
 import type { PreferenceHistoryEntry } from '../../api-types.ts';
 import { Breakable } from '../../components/breakable.tsx';
@@ -9,6 +10,7 @@ import { useList } from '../../components/use-list.ts';
 import { useOrg } from '../../paths.ts';
 import { pages } from '../../queries.ts';
 import { useCan } from '../../session.tsx';
+import { dotted } from '../../texts/isolated.ts';
 import { texts } from '../../texts/preferences.ts';
 import { choiceName } from './describe-preferences.ts';
 import { useCategoryNames } from './use-preferences.ts';
@@ -33,7 +35,7 @@ export function PreferenceHistory({ username }: { username: string }) {
             <Breakable text={choiceName(entry, names)} />
           </Text>
           <Text size="xs" c="dimmed" hiddenFrom="sm" style={{ overflowWrap: 'anywhere' }}>
-            {[stateOf(entry), howOf(entry), entry.changed_by].join(' · ')}
+            {dotted(stateOf(entry), howOf(entry), entry.changed_by)}
           </Text>
         </>
       ),

@@ -1,4 +1,5 @@
 /** The suppression list: addresses and domains to which nothing is sent. */
+
 import { Box, Button, Group, Select, Text } from '@mantine/core';
 import { IconDownload, IconMailOff, IconPlus, IconTrash, IconUpload } from '@tabler/icons-react';
 import { useState } from 'react';
@@ -20,6 +21,7 @@ import { useFilters } from '../../components/use-filters.ts';
 import { useList } from '../../components/use-list.ts';
 import { useOrg } from '../../paths.ts';
 import { pages } from '../../queries.ts';
+import { dotted } from '../../texts/isolated.ts';
 import { texts } from '../../texts/suppressions.ts';
 import { ImportSuppressions } from './import-suppressions.tsx';
 import { NewSuppression, reasonOptions, typeOptions } from './new-suppression.tsx';
@@ -84,7 +86,7 @@ export default function Suppressions() {
             <Breakable text={target} />
           </Text>
           <Text component="span" size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-            {[getChannelType(channel_type).name, detail].filter(Boolean).join(' · ')}
+            {dotted(getChannelType(channel_type).name, detail)}
           </Text>
         </>
       ),
