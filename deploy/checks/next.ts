@@ -142,7 +142,7 @@ async function readMessages(
     await send('Ann');
     await shows(2);
     await page.getByRole('button', { name: 'Notifications, 2 unread' }).click();
-    await page.getByRole('button', { name: 'Ann asks for 90 EUR' }).click();
+    await page.getByRole('button', { name: 'Ann asks for 90 EUR (Unread)' }).click();
     await shows(1);
     await eventually('the message to be read', async () => (await unread(call)) === 1);
     await page.reload();
