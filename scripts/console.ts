@@ -10,6 +10,8 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import type { RolldownOutput } from 'rolldown';
+import { writeNotices } from './notices.ts';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 const folder = path.join(root, 'console');
@@ -36,8 +38,13 @@ export async function buildConsole(): Promise<boolean> {
   const { NODE_ENV } = process.env;
   process.env.NODE_ENV = 'production';
   try {
-    await build({ configFile: path.join(folder, 'vite.config.ts'), logLevel: 'warn', build: { outDir: fresh } });
-    await buildInbox(fresh);
+    const options = {
+      configFile: path.join(folder, 'vite.config.ts'),
+      logLevel: 'warn',
+      build: { outDir: fresh },
+    } as const;
+    const { output } = (await build(options)) as RolldownOutput;
+    await writeNotices(fresh, [...modulesOf(output), ...(await buildInbox(fresh))]);
     await compress(fresh);
     await writeFile(path.join(fresh, 'sources.txt'), hash);
     // Files that change during the build are newer than this.
@@ -62,6 +69,7 @@ async function hashSources(): Promise<string> {
     'package-lock.json',
     'scripts/console.ts',
     'scripts/console-types.ts',
+    'scripts/notices.ts',
     ...core,
   ];
   const files = [...own.map(name => `console/${name}`), ...others];
@@ -70,15 +78,22 @@ async function hashSources(): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Builds the embeddable inbox, `/inbox.js`, and the service worker that shows push messages. */
-async function buildInbox(target: string): Promise<void> {
+/** Builds the embeddable inbox, `/inbox.js`, and the service worker that shows push messages; returns the files in them. */
+async function buildInbox(target: string): Promise<string[]> {
   const { rolldown } = await import('rolldown');
+  const modules: string[] = [];
   const files = { 'inbox.js': 'index.ts', 'inbox-sw.js': 'service-worker.ts' };
   for (const [name, source] of Object.entries(files)) {
     const bundle = await rolldown({ input: path.join(root, 'sdk/inbox/src', source), platform: 'browser' });
-    await bundle.write({ file: path.join(target, name), format: 'esm', minify: true });
+    const { output } = await bundle.write({ file: path.join(target, name), format: 'esm', minify: true });
+    modules.push(...modulesOf(output));
     await bundle.close();
   }
+  return modules;
+}
+
+function modulesOf(output: RolldownOutput['output']): string[] {
+  return output.flatMap(one => (one.type === 'chunk' ? one.moduleIds : []));
 }
 
 /** Compresses once instead of with every response: writes a `.br` and a `.gz` next to each file. */

@@ -1,6 +1,7 @@
 /**
  * Writes the package.json of the package before `npm pack`, and restores that of the clone afterwards (`--restore`). The package needs
- * Node.js 24 and is built already; a clone also works with an older Node.js, which then fetches the right one.
+ * Node.js 24, is built already, and depends only on the libraries that are not bundled; a clone also works with an older Node.js, which
+ * then fetches the right one.
  */
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
@@ -8,16 +9,21 @@ import { copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 interface Manifest {
   engines: Record<string, string>;
   scripts: Record<string, string>;
+  dependencies: Record<string, string>;
 }
+
+/** Libraries that the built program imports: see `external` in build.ts. */
+const unbundled = ['pino', 'pino-pretty'];
 
 const root = new URL('../', import.meta.url);
 const manifest = new URL('package.json', root);
 const saved = new URL('node_modules/.cache/package.json', root);
 
 export function toPackedManifest(text: string): string {
-  const { scripts, ...rest } = JSON.parse(text) as Manifest;
-  const { prepare: _, ...others } = scripts;
-  return `${JSON.stringify({ ...rest, engines: { node: '>=24' }, scripts: others }, null, 2)}\n`;
+  const manifest = JSON.parse(text) as Manifest;
+  const { prepare: _, ...scripts } = manifest.scripts;
+  const dependencies = Object.fromEntries(unbundled.map(name => [name, manifest.dependencies[name]]));
+  return `${JSON.stringify({ ...manifest, scripts, dependencies, engines: { node: '>=24' } }, null, 2)}\n`;
 }
 
 async function restore(): Promise<void> {

@@ -6,6 +6,7 @@ import { checkCompose, checkProxies, checkSystemd } from './host.ts';
 import { checkImage } from './image.ts';
 import { checkMailServers } from './mail-servers.ts';
 import { checkMetrics } from './metrics.ts';
+import { checkNext } from './next.ts';
 import { checkPackage } from './package.ts';
 import { Skipped } from './support.ts';
 
@@ -13,6 +14,7 @@ import { Skipped } from './support.ts';
 const checks: Record<string, () => Promise<string>> = {
   image: checkImage,
   package: checkPackage,
+  next: checkNext,
   chart: checkChart,
   compose: checkCompose,
   systemd: checkSystemd,

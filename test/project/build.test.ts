@@ -9,6 +9,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parseSync } from 'rolldown/utils';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isBuilt, sourceState, stateFile } from '../../bin/build-state.js';
+import { buildConsole } from '../../scripts/console.ts';
 import { toPackedManifest } from '../../scripts/pack-manifest.ts';
 import { OrganizationDocument } from '../../src/core/configuration/document.ts';
 import { routes } from '../../src/http/routes.ts';
@@ -60,20 +61,87 @@ test('an installed program has no sources, and runs as it was built', async () =
   expect(isBuilt(clone)).toBe(true);
 });
 
-test('the built program bundles its libraries, except those that load their own files', async () => {
-  const imported = new Set<string>();
-  const folder = path.join(root, 'dist/chunks');
-  for (const name of await readdir(folder)) {
-    const text = await readFile(path.join(folder, name), 'utf8');
-    const { staticImports, dynamicImports } = parseSync(name, text).module;
-    for (const { moduleRequest } of staticImports) imported.add(moduleRequest.value);
-    for (const { moduleRequest } of dynamicImports) {
-      const [, literal] = /^["'](.*)["']$/.exec(text.slice(moduleRequest.start, moduleRequest.end)) ?? [];
-      if (literal) imported.add(literal);
-    }
+/** Returns what a file imports by `import`, `import()` with a fixed name, or `require` in bundled CommonJS. */
+async function importsOf(file: string): Promise<string[]> {
+  const text = await readFile(file, 'utf8');
+  const { staticImports, staticExports, dynamicImports } = parseSync(file, text).module;
+  const exported = staticExports.flatMap(({ entries }) => entries.map(({ moduleRequest }) => moduleRequest?.value));
+  const dynamic = dynamicImports.map(
+    ({ moduleRequest: { start, end } }) => /^["'](.*)["']$/.exec(text.slice(start, end))?.[1],
+  );
+  const required = [...text.matchAll(/\b__require\(["'`]([^"'`]+)["'`]\)/g)].map(([, name]) => name);
+  const imported = staticImports.filter(({ entries }) => entries.length === 0 || entries.some(({ isType }) => !isType));
+  const all = [...imported.map(({ moduleRequest }) => moduleRequest.value), ...exported, ...dynamic, ...required];
+  return all.filter(name => name !== undefined);
+}
+
+/** Returns the package of an import, or undefined for a file or a module of Node.js. */
+function packageOf(name: string): string | undefined {
+  if (/^[./#]/.test(name) || isBuiltin(name)) return undefined;
+  return /^(@[^/]+\/)?[^/]+/.exec(name)![0];
+}
+
+/** Returns the files of the built program; chunks of earlier builds may still be there. */
+async function builtFiles(): Promise<string[]> {
+  const entries = ['main.js', 'engine/run.js', 'pipeline/rendering-thread.js', 'providers/feedback/mail-thread.js'];
+  const files = new Set(entries.map(entry => path.join(root, 'dist', entry)));
+  // A set also iterates over what is added meanwhile.
+  for (const file of files) {
+    for (const name of await importsOf(file))
+      if (name.startsWith('.')) files.add(path.resolve(path.dirname(file), name));
   }
-  const packages = [...imported].filter(name => !name.startsWith('.') && !isBuiltin(name));
-  expect(packages.sort()).toEqual(['pino', 'pino-pretty']);
+  return [...files];
+}
+
+test('the package depends on what the built program imports, and on nothing else', async () => {
+  const imported = new Set((await Promise.all((await builtFiles()).map(importsOf))).flat().map(packageOf));
+  const packed = JSON.parse(toPackedManifest(await readFile(path.join(root, 'package.json'), 'utf8')));
+  // Used by pg only if an application asks for it.
+  imported.delete('pg-native');
+  imported.delete(undefined);
+  expect([...imported].sort()).toEqual(Object.keys(packed.dependencies).sort());
+});
+
+interface Bill {
+  components: { name: string; version: string }[];
+}
+
+/** Reads both lists of a folder with bundles; returns the names and checks that the texts are complete. */
+async function bundledPackages(folder: string): Promise<Set<string>> {
+  const read = (file: string) => readFile(path.join(root, folder, file), 'utf8');
+  const { components } = JSON.parse(await read('bundled.cdx.json')) as Bill;
+  const [, ...notices] = (await read('THIRD_PARTY_NOTICES.txt')).split(/\n-{99}\n\n/);
+  expect(notices.map(text => text.split(' (')[0])).toEqual(components.map(({ name, version }) => `${name} ${version}`));
+  for (const text of notices)
+    expect(text).toMatch(/Permission|Redistribution|Apache License|Mozilla\s+Public|public domain/i);
+  return new Set(components.map(({ name }) => name));
+}
+
+test('the notices of the program name every library in it, with its license', async () => {
+  const bundled = await bundledPackages('dist');
+  const lock = JSON.parse(await readFile(path.join(root, 'package-lock.json'), 'utf8'));
+  const installed = new Map(
+    Object.keys(lock.packages)
+      .map(key => key.replace(/.*node_modules\//, ''))
+      .map(name => [name.replace('/', '-'), name]),
+  );
+  // Each library is a chunk with its name and a hash.
+  const libraries = (await builtFiles()).map(file => installed.get(path.basename(file).replace(/-[\w-]{8}\.js$/, '')));
+  expect(libraries.filter(name => name !== undefined).length).toBeGreaterThan(50);
+  expect(libraries.filter(name => name !== undefined && !bundled.has(name))).toEqual([]);
+});
+
+test('the notices of the console and the inbox name every library that they import, with its license', async () => {
+  await buildConsole();
+  const bundled = await bundledPackages('console/dist');
+  const sources = ['console/src', 'sdk/inbox/src'].map(folder => path.join(root, folder));
+  const files = (await Promise.all(sources.map(folder => readdir(folder, { recursive: true, withFileTypes: true }))))
+    .flat()
+    .filter(({ name }) => /\.tsx?$/.test(name))
+    .map(({ parentPath, name }) => path.join(parentPath, name));
+  const imported = new Set((await Promise.all(files.map(importsOf))).flat().map(packageOf));
+  imported.delete(undefined);
+  expect([...imported].filter(name => !bundled.has(name!))).toEqual([]);
 });
 
 test('every schema is valid by the JSON Schema meta-schema, which is not checked at run time', () => {
@@ -97,5 +165,7 @@ test('the package needs Node.js 24, and builds nothing when it is installed', as
   const packed = JSON.parse(toPackedManifest(JSON.stringify(manifest)));
   const { prepare, ...scripts } = manifest.scripts;
   expect(prepare).toBeDefined();
-  expect(packed).toEqual({ ...manifest, scripts, engines: { node: '>=24' } });
+  const { pino, 'pino-pretty': pretty } = manifest.dependencies;
+  const dependencies = { pino, 'pino-pretty': pretty };
+  expect(packed).toEqual({ ...manifest, scripts, dependencies, engines: { node: '>=24' } });
 });

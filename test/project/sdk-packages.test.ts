@@ -4,7 +4,7 @@
  * @module-tag sweep
  */
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -78,4 +78,22 @@ test('the client is loaded by import and by require', async () => {
     const args = ['--no-experimental-require-module', path.join(project, file)];
     expect((await run(process.execPath, args)).stdout).toBe('function function\n');
   }
+});
+
+test('the inbox loads and renders where there is no browser, and is a client component for React', async () => {
+  for (const name of ['react', 'react-dom']) {
+    await symlink(path.join(root, 'node_modules', name), path.join(project, 'node_modules', name));
+  }
+  const program = `import '@belfry/inbox';
+    import { createElement } from 'react';
+    import { renderToString } from 'react-dom/server';
+    import { BelfryInbox, useInbox } from '@belfry/inbox/react';
+    const user = { url: 'https://notify.test', organization: 'acme', username: 'jane' };
+    const Count = () => createElement('b', {}, useInbox(user).unread);
+    console.log(renderToString([createElement(BelfryInbox, { ...user, key: 1 }), createElement(Count, { key: 2 })]));`;
+  await writeFile(path.join(project, 'server.mjs'), program);
+  const element = '<belfry-inbox url="https://notify.test" organization="acme" username="jane"></belfry-inbox>';
+  expect((await run(process.execPath, [path.join(project, 'server.mjs')])).stdout).toBe(`${element}<b>0</b>\n`);
+  const component = await readFile(path.join(project, 'node_modules/@belfry/inbox/dist/react.js'), 'utf8');
+  expect(component).toMatch(/^'use client';/);
 });

@@ -19,7 +19,10 @@ const filters: [InboxFilter, keyof InboxTexts][] = [
 ];
 let sheet: CSSStyleSheet | undefined;
 
-export class BelfryInbox extends HTMLElement {
+/** A server that renders pages loads this file too, and has no elements. */
+const Base: typeof HTMLElement = globalThis.HTMLElement ?? class {};
+
+export class BelfryInbox extends Base {
   static readonly observedAttributes = ['url', 'organization', 'username', 'token', 'lang', 'push'];
   #getToken: InboxOptions['getToken'];
   #client: InboxClient | undefined;

@@ -5,7 +5,9 @@ export type { InboxTexts } from './texts.ts';
 
 import { BelfryInbox } from './element.ts';
 
-if (!customElements.get('belfry-inbox')) customElements.define('belfry-inbox', BelfryInbox);
+// There is no registry where a server renders pages.
+const registry: CustomElementRegistry | undefined = globalThis.customElements;
+if (registry && !registry.get('belfry-inbox')) registry.define('belfry-inbox', BelfryInbox);
 
 declare global {
   interface HTMLElementTagNameMap {

@@ -1,3 +1,5 @@
+'use client';
+
 /** The React component, and a hook for a custom UI. */
 import { createElement, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { InboxClient } from './client.ts';
