@@ -33,11 +33,10 @@ const fillers = new Set(
   ),
 );
 
-/** Any of some words. Optional if a filler is one of them. */
+/** Any of some words. */
 interface Choice {
   words: ReadonlySet<string>;
   starts: readonly string[];
-  isOptional: boolean;
 }
 
 type Step = { hasGap: boolean; choices: Choice[] } | { hasGap: boolean; group: string };
@@ -140,12 +139,12 @@ function push<Value>(map: Map<string, Value[]>, key: string, value: Value): void
 /** Returns the position after the words, or -1. */
 function endOf(choices: readonly Choice[], text: readonly string[], position: number): number {
   let at = position;
-  for (const { words, starts, isOptional } of choices) {
+  for (const { words, starts } of choices) {
     while (at > position && text[at]?.startsWith('@') && !words.has(text[at]!)) at++;
     const word = text[at];
     const matches = word !== undefined && (words.has(word) || starts.some(start => word.startsWith(start)));
-    if (matches) at++;
-    else if (!isOptional) return -1;
+    if (!matches) return -1;
+    at++;
   }
   return at;
 }
@@ -158,7 +157,7 @@ function toChoices(phrase: string): Choice[] {
       const all = element.split('|');
       const words = all.filter(word => !word.endsWith('*') && !fillers.has(word)).map(simplify);
       const starts = all.filter(word => word.endsWith('*')).map(word => simplify(word.slice(0, -1)));
-      return { words: new Set(words), starts, isOptional: all.some(word => fillers.has(word)) };
+      return { words: new Set(words), starts };
     })
     .filter(({ words, starts }) => words.size + starts.length > 0);
 }
