@@ -18,6 +18,7 @@ export const dead: Record<string, string[]> = {
     '553 5.1.1 <jane@acme.test> No such user here (in reply to RCPT TO command)',
     '554 5.1.1 Mailbox does not exist',
     '550 5.1.1 User Unknown',
+    '550 user unknown',
     '550 5.1.1 unknown or illegal alias: jane@acme.test',
     '552 5.1.1 <jane@acme.test>: user does not exist (in reply to RCPT TO command)',
     '550 5.1.1 sorry, no mailbox here by that name (#5.1.1 - chkusr)',
@@ -106,7 +107,6 @@ export const dead: Record<string, string[]> = {
 export const alive: Record<string, string[]> = {
   unknown_user: [
     '550 Unknown user jane@acme.test (in reply to end of DATA command)',
-    '550 user unknown',
     '550 5.7.1 User unknown',
     '450 4.1.1 <jane@acme.test>: Recipient address rejected: unverified address: user unknown, try again later',
   ],
@@ -160,6 +160,7 @@ export const alive: Record<string, string[]> = {
   authentication: [
     "550-5.7.26 Unauthenticated email from acme.test is not accepted due to domain's 550-5.7.26 DMARC policy.",
     '550 5.7.1 Email rejected per SPF policy',
+    '550 5.7.133 RESOLVER.RST.SenderNotAuthenticatedForGroup; authentication of the sender: not allowed to send to this group',
     '550 5.7.515 Access denied, sending domain acme.test does not meet the required authentication level.',
     '530 5.7.0 Authentication required',
     '554 5.7.9 Message not accepted for policy reasons: dkim failed. See https://postmaster.yahooinc.com/error-codes',
@@ -181,7 +182,6 @@ export const alive: Record<string, string[]> = {
     '550 5.1.7 <news@acme.test>: Sender address rejected: user unknown',
     '550 Verification failed for <news@acme.test> Sender verify failed',
     '501 5.1.8 Sender address rejected',
-    '550 5.7.133 RESOLVER.RST.SenderNotAuthenticatedForGroup; authentication of the sender: not allowed to send to this group',
     '554 5.7.1 Rejected by local policy',
     '550 5.7.1 Access denied',
     '550 Administrative prohibition',

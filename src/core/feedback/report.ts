@@ -5,7 +5,7 @@
 import { type Cause, classify } from './classify.ts';
 import { type FeedbackEvent, type FeedbackType, feedbackEvent, toTime } from './event.ts';
 import { decodeWords, type Headers, type Mail, type Part, parseHeaders } from './mime.ts';
-import { addressesIn, cutNotice, type NamedRecipient, type Notice, recipientsIn } from './notice.ts';
+import { addressesIn, cutNotice, type NamedRecipient, type Notice, noticeMatcher, recipientsIn } from './notice.ts';
 
 /** Returns one event per recipient that the mail reports about. */
 export function readReport(mail: Mail): FeedbackEvent[] {
@@ -25,6 +25,7 @@ export function readReport(mail: Mail): FeedbackEvent[] {
 interface Original {
   id: string | undefined;
   recipients: string[];
+  senders: string[];
 }
 
 function readOriginal(mail: Mail, notice: Notice): Original {
@@ -34,7 +35,8 @@ function readOriginal(mail: Mail, notice: Notice): Original {
   const text = part?.text().replaceAll('\r\n', '\n').trimStart() ?? notice.rest;
   const end = text.indexOf('\n\n');
   const headers = parseHeaders((end < 0 ? text : text.slice(0, end)).slice(0, 65_536));
-  return { id: messageIdOf(headers), recipients: addressesIn(headers.get('to') ?? '') };
+  const senders = ['from', 'sender', 'return-path'].flatMap(field => addressesIn(headers.get(field) ?? ''));
+  return { id: messageIdOf(headers), recipients: addressesIn(headers.get('to') ?? ''), senders };
 }
 
 function messageIdOf(headers: Headers): string | undefined {
@@ -76,85 +78,107 @@ function recipientFields(text: string): Headers[] {
     .filter(fields => fields.has('final-recipient') || fields.has('original-recipient') || fields.has('action'));
 }
 
-const successes = ['delivered', 'relayed', 'expanded'];
-
 function readStatus(fields: Headers[], notice: Notice, mail: Mail, original: Original): FeedbackEvent[] {
   const inNotice = namedIn(notice, mail);
   const blocks: (Headers | undefined)[] = fields.length > 0 ? fields : [undefined];
-  return blocks.map(block => {
+  const recipients = recipientsOf(blocks, mail, inNotice, original);
+  return blocks.map((block, i) => {
     const diagnostic = block?.get('diagnostic-code')?.replace(/^[\w-]+\s*;/, '') ?? '';
     const status = (block?.get('status') ?? '').slice(0, 300);
-    const recipient = recipientOf(block, mail, inNotice, original);
-    const action = (block?.get('action') ?? '').toLowerCase();
-    const type: FeedbackType = successes.some(word => action.startsWith(word))
-      ? 'delivered'
-      : action.startsWith('delayed') || (action === '' && notice.isDelay)
-        ? 'deferred'
-        : 'bounced';
-    const about = inNotice.find(({ address }) => address === recipient)?.text;
+    const recipient = recipients[i];
+    const about = inNotice.find(({ address }) => address.toLowerCase() === recipient?.toLowerCase())?.text;
     // The comment explains the code; the words of the refusing server say more.
     const comment = diagnostic ? '' : (/\((.{1,200})\)/.exec(status)?.[1] ?? '');
     // With several recipients, the text around one says nothing about another.
     const prose = blocks.length === 1 ? notice.text : (about ?? '');
     const category = block?.get('x-powermta-bouncecategory') ?? '';
-    const cause = classify([`${diagnostic} ${category}`, ...codedLines(prose), comment, prose], status);
-    return eventOf(type, cause, recipient, diagnostic || about || notice.text, mail, original);
+    const texts = [`${diagnostic} ${category}`, ...codedLines(prose), comment, prose];
+    const cause = classify(texts, status, sendersOf(mail, original, recipient));
+    return eventOf(typeOf(block, status, notice), cause, recipient, diagnostic || about || notice.text, mail, original);
   });
 }
 
-function recipientOf(
-  block: Headers | undefined,
+function typeOf(block: Headers | undefined, status: string, notice: Notice): FeedbackType {
+  const action = (block?.get('action') ?? '').toLowerCase();
+  // Also "deliverable", the answer to a probe.
+  if (/^(deliver|relayed|expanded)/.test(action) || (action === '' && status.startsWith('2.'))) return 'delivered';
+  return action.startsWith('delayed') || (action === '' && notice.isDelay) ? 'deferred' : 'bounced';
+}
+
+/** Returns the recipient of each block of a status: the address that the message was sent to, before any forwarding. */
+function recipientsOf(
+  blocks: readonly (Headers | undefined)[],
   mail: Mail,
-  inNotice: readonly { address: string }[],
+  inNotice: readonly NamedRecipient[],
   original: Original,
-): string | undefined {
-  // The address that the message was sent to, before any forwarding.
-  for (const field of ['original-recipient', 'final-recipient', 'x-actual-recipient']) {
-    const value = block?.get(field)?.replace(/^[\w-]+\s*;/, '') ?? '';
-    const [address] = addressesIn(value);
-    if (address && !/[|/]/.test(value)) return address;
-  }
-  return (
-    addressesIn(mail.headers.get('x-failed-recipients') ?? '')[0] ?? inNotice[0]?.address ?? original.recipients[0]
+): (string | undefined)[] {
+  const values = blocks.map(block =>
+    ['original-recipient', 'final-recipient', 'x-actual-recipient'].map(
+      field => block?.get(field)?.replace(/^[\w-]+\s*;/, '') ?? '',
+    ),
   );
+  const named = values.map(texts => texts.filter(text => !/[|/]/.test(text)).flatMap(addressesIn)[0]);
+  const failed = addressesIn(mail.headers.get('x-failed-recipients') ?? '');
+  const others = [...failed, ...inNotice.map(({ address }) => address), ...original.recipients];
+  const unnamed = others.filter(address => !named.includes(address));
+  return named.map((address, i) => {
+    if (address) return address;
+    // Some servers name a local mailbox without its domain.
+    const isLocal = (other: string) =>
+      values[i]!.some(text => other.toLowerCase().startsWith(`${text.trim().toLowerCase()}@`));
+    return others.find(isLocal) ?? unnamed[named.slice(0, i).filter(one => !one).length] ?? unnamed[0] ?? others[0];
+  });
+}
+
+/** Returns the addresses that a server means if it names one that is not the recipient's: the refused sender. */
+function sendersOf({ headers }: Mail, original: Original, recipient: string | undefined): Set<string> {
+  const senders = [...addressesIn(headers.get('to') ?? ''), ...original.senders].map(address => address.toLowerCase());
+  return new Set(senders.filter(address => address !== recipient?.toLowerCase()));
 }
 
 const daemons =
-  /\b(mailer-daemon|mail[ -]?daemon|postmaster|mail delivery (sub)?system|mail administrator|post_master)\b/i;
-/** Subjects that only reports have, even if a person forwards one; not those of replies. */
-const subjects =
-  /^(?!re:|aw:|sv:|antw:).*(undeliver(able|ed)|returned (mail|message|to sender)|failure notice|delivery status notification|mail delivery (failed|failure)|non-?delivery|delivery (notification: delivery )?has failed|mail system error|are not (a )?member)/i;
-const autoReplies =
-  /^(\W*(auto|automatic|automated)\W|out of (the )?office|vacation|away |on leave)|auto-?(reply|response|antwort)|out of office|abwesen/i;
-const failures = /(not|n't) (be |been )?(deliver|reach|sent|accept)|undeliver|unable to deliver|fail(ed|ure)|reject/i;
-const nonDelivery =
-  /(could|was|were) (not|n't) (be )?(delivered|sent) to|unable to deliver|undeliverable|送信できませんでした|配信できませんでした/i;
-
+  /\b(mailer[-_ ]?daemon|m?daemon|mail[ -]?daemon|post[-_ ]?master|mail delivery|mail[- ]?(system|router|administrator|admin|server|gateway|robot)|system administrator|e?smtp[-_]?(gateway|server)|bounces?|autoresponder|mailnull|mmdf)\b/i;
 /** Decides whether a mail without a machine-readable part is about a message that did not arrive. */
 function isNotice({ headers, parts }: Mail, notice: Notice): boolean {
   if (headers.has('x-failed-recipients')) return true;
   if (parts.some(part => part.type === 'message/disposition-notification')) return false;
   const subject = decodeWords(headers.get('subject') ?? '');
+  const topics = noticeMatcher.topicsOf(subject);
+  const isReply = /^(re|aw|sv|antw|ref|odp)\s*:/i.test(subject);
   const isFromDaemon = daemons.test(decodeWords(headers.get('from') ?? '')) || headers.get('return-path') === '<>';
-  const isReply = autoReplies.test(subject) || headers.has('x-autoreply') || headers.has('x-autorespond');
-  if (isReply) return false;
-  if (subjects.test(subject)) return true;
-  if (parts.some(part => part.type === 'message/rfc822') && nonDelivery.test(notice.text)) return true;
-  if (!isFromDaemon) return false;
-  return notice.hasOriginal || failures.test(notice.text) || codedLines(notice.text).length > 0;
+  const isReportSubject = topics.has('subject') && !isReply;
+  const isAutoReply = topics.has('autoReply') || headers.has('x-autoreply') || headers.has('x-autorespond');
+  if (isAutoReply && !(isFromDaemon && isReportSubject)) return false;
+  const isFailure = noticeMatcher.topicsOf(notice.text).has('failure');
+  const hasOriginal = notice.hasOriginal || parts.some(part => part.type === 'message/rfc822');
+  // People forward reports, and write about deliveries.
+  if (isReportSubject && (isFromDaemon || hasOriginal || notice.text.includes('@'))) return true;
+  if (isFailure && !isReply && hasOriginal) return true;
+  return isFromDaemon && (hasOriginal || isFailure || codedLines(notice.text).length > 0);
 }
 
 function readNotice(notice: Notice, mail: Mail, original: Original): FeedbackEvent[] {
   const failed = addressesIn(mail.headers.get('x-failed-recipients') ?? '').slice(0, maxRecipients);
   const named = namedIn(notice, mail);
-  const certain = failed.length === 0 ? named : named.filter(({ address }) => failed.includes(address));
-  const addresses = failed.length > 0 ? failed : [named[0]?.address ?? original.recipients[0]];
-  const recipients: { address: string | undefined; text: string }[] =
-    certain.length > 1 ? certain : addresses.map(address => ({ address, text: notice.text }));
+  const addresses =
+    failed.length > 0
+      ? failed
+      : named.length > 0
+        ? named.map(({ address }) => address)
+        : original.recipients.slice(0, 1);
   const type = notice.isDelay ? 'deferred' : 'bounced';
-  return recipients.map(({ address, text }) =>
-    eventOf(type, classify([...codedLines(text), text]), address, codedLines(text)[0] ?? text, mail, original),
-  );
+  return (addresses.length > 0 ? addresses : [undefined]).map(address => {
+    const own = named.find(one => one.address.toLowerCase() === address?.toLowerCase());
+    const others = named.filter(one => addresses.some(other => other !== address && other === one.address));
+    // With several recipients, the text about one says nothing about another.
+    const text = others.length === 0 ? notice.text : (own?.text ?? withoutSections(notice.text, others));
+    const cause = classify([...codedLines(text), text], '', sendersOf(mail, original, address));
+    return eventOf(type, cause, address, codedLines(text)[0] ?? text, mail, original);
+  });
+}
+
+function withoutSections(text: string, sections: readonly NamedRecipient[]): string {
+  return sections.reduce((rest, section) => rest.replace(section.text.trimEnd(), () => ''), text);
 }
 
 /** Returns the lines with a reply or status code, each with the two that continue it. */
