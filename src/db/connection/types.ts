@@ -155,6 +155,7 @@ export interface Channels {
   bulk_paused_reason: string | null;
   reputation_since: Date | null;
   sent_before_since: Generated<number>;
+  retry: NullableJson;
 }
 
 export interface DedupKeys {
@@ -195,6 +196,8 @@ export interface Deliveries {
   digest_id: string | null;
   step: Generated<number>;
   released_at: Date | null;
+  retry_since: Date | null;
+  worker_deaths: number | null;
 }
 
 export interface DeliveryStats {
