@@ -316,11 +316,14 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
   'releasing messages that wait for a provider': {
     max: 100,
     run: async () => {
-      await open.pool.query(
-        `update deliveries set status = 'retrying', reason = 'provider.paused', due_at = now() + interval '10 minutes'
-         where organization_id = $1 and occurrence_id = $2 and id = any($3::bigint[])`,
-        [organization, fanOut, sendingIds.filter((_, i) => i % 200 === 11).slice(0, 5)],
-      );
+      const waiting = sendingIds.filter((_, i) => i % 200 === 11).slice(0, 5);
+      for (const id of waiting) {
+        await open.pool.query(
+          `update deliveries set status = 'retrying', reason = 'provider.paused', due_at = now() + interval '10 minutes'
+           where organization_id = $1 and occurrence_id = $2 and id = $3`,
+          [organization, fanOut, id],
+        );
+      }
       return Array.from({ length: await releaseRetries(open.pool, organization, channel) });
     },
   },

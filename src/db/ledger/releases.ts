@@ -81,24 +81,25 @@ export async function releasePausedAcrossTenants(pool: pg.Pool): Promise<void> {
 const retriesPerPage = 1_000;
 const maxPages = 100;
 
-// Reads what is due within the longest delay between two attempts, in the order of the index of due work.
+// Reads what is due within the longest delay between two attempts, in the order of the index of due work. The organization of the page,
+// not the parameter, is compared: otherwise the planner may read all of the organization for each row.
 const releaseRetriesPage = {
   name: 'release_retries',
   text: `
     with page as (
-      select occurrence_id, id, channel_id, status, reason, due_at from deliveries
+      select organization_id, occurrence_id, id, channel_id, status, reason, due_at from deliveries
       where status in ${waitingList} and priority = $3::smallint and organization_id = $1
         and due_at > coalesce($4::timestamptz, now()) and due_at <= now() + interval '1 hour'
       order by due_at limit ${retriesPerPage}
     ), chosen as (
-      select d.occurrence_id, d.id from page p
-      join deliveries d on d.organization_id = $1 and d.occurrence_id = p.occurrence_id and d.id = p.id
+      select d.organization_id, d.occurrence_id, d.id from page p
+      join deliveries d on d.organization_id = p.organization_id and d.occurrence_id = p.occurrence_id and d.id = p.id
       where p.channel_id = $2 and p.status = 'retrying' and p.reason in ('provider.paused', 'provider.failed', 'unknown')
         and d.status = 'retrying'
       limit $5 for update of d skip locked
     ), released as (
       update deliveries d set due_at = now() from chosen c
-      where d.organization_id = $1 and d.occurrence_id = c.occurrence_id and d.id = c.id
+      where d.organization_id = c.organization_id and d.occurrence_id = c.occurrence_id and d.id = c.id
       returning 1
     )
     select (select count(*)::int from page) as read, (select max(due_at) from page) as last, count(*)::int as released,
