@@ -106,6 +106,7 @@ CREATE TABLE channels (
   reputation_since timestamptz,
   sent_before_since bigint NOT NULL DEFAULT 0,
   paused_reason text,
+  retry jsonb,
   CONSTRAINT channels_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT channels_organization_id_project_id_slug_key UNIQUE NULLS NOT DISTINCT (organization_id, project_id, slug),
   CONSTRAINT channels_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
@@ -342,6 +343,8 @@ CREATE TABLE deliveries (
   digest_id uuid,
   step smallint NOT NULL DEFAULT 0,
   released_at timestamptz,
+  retry_since timestamptz,
+  worker_deaths smallint,
   CONSTRAINT deliveries_pkey PRIMARY KEY (organization_id, occurrence_id, id)
 ) PARTITION BY RANGE (occurrence_id);
 CREATE INDEX deliveries_by_provider_id ON deliveries (organization_id, provider_message_id) WHERE (provider = ANY (ARRAY['mailersend', 'resend', 'ses', 'twilio'])) AND provider_message_id IS NOT NULL; -- feedback of services that report only their own id

@@ -40,7 +40,7 @@ export async function sendWithFiles(
       `${references.length} files, more than the ${attachmentLimits.files} of a message`,
       false,
     );
-    return settleAttachmentError(delivery, error, currentTime());
+    return settleAttachmentError(delivery, channel, error, currentTime());
   }
   const beganAt = performance.now();
   try {
@@ -53,7 +53,7 @@ export async function sendWithFiles(
   } catch (error) {
     if (!(error instanceof AttachmentError)) throw error;
     return {
-      ...settleAttachmentError(delivery, error, currentTime()),
+      ...settleAttachmentError(delivery, channel, error, currentTime()),
       attempt: { began_at: new Date(timeAt(beganAt)), ms: Math.round(performance.now() - beganAt) },
     };
   }

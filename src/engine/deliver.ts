@@ -111,8 +111,9 @@ export async function deliverAll(
 async function deliverOne(engine: Engine, delivery: Delivery, state: ReadState): Promise<boolean> {
   const { occurrence } = state;
   const span = startDelivery(engine, delivery, occurrence);
-  const settlement = await deliver(engine, delivery, state, span).catch(error => {
-    const settlement = settleError(delivery, error);
+  const settlement = await deliver(engine, delivery, state, span).catch(async error => {
+    const channel = await findChannel(engine, delivery).catch(() => undefined);
+    const settlement = settleError(delivery, error, channel);
     const where = { occurrence: delivery.occurrence_id, delivery: delivery.id, ...traceFields(occurrence) };
     if (settlement.tried) engine.log.error({ err: error, ...where }, 'sending failed');
     else warnOnce(engine, error, where);
@@ -121,11 +122,22 @@ async function deliverOne(engine: Engine, delivery: Delivery, state: ReadState):
   if (settlement) {
     engine.meters.settled(delivery, settlement, occurrence);
     const settling = span?.start('settle');
-    await engine.outcomes.settle(addStatistics(settlement, delivery, occurrence));
+    await engine.outcomes.settle(addStatistics(endByExpiry(settlement, occurrence), delivery, occurrence));
     settling?.end();
     endDelivery(span, settlement);
   }
   return settlement?.due_at instanceof Date && settlement.due_at.getTime() <= currentTime();
+}
+
+async function findChannel({ plans }: Engine, { organization_id, channel_id }: Delivery) {
+  return (await plans.listChannels(organization_id)).find(one => one.id === channel_id);
+}
+
+/** Makes a delivery that would wait beyond the expiry of its occurrence due then: its end is known in time. */
+function endByExpiry(settlement: Settlement, occurrence: OccurrenceFacts | undefined): Settlement {
+  const expiresAt = occurrence?.expires_at;
+  const { due_at } = settlement;
+  return expiresAt && due_at instanceof Date && due_at > expiresAt ? { ...settlement, due_at: expiresAt } : settlement;
 }
 
 /** The causes that make many messages wait are logged once a minute each. */
@@ -149,8 +161,7 @@ async function deliver(
   span: Span | undefined,
 ): Promise<Settlement | undefined> {
   const { organization_id: organizationId } = delivery;
-  const channels = await engine.plans.listChannels(organizationId);
-  const channel = channels.find(one => one.id === delivery.channel_id);
+  const channel = await findChannel(engine, delivery);
   if (channel) engine.meters.rememberType(channel);
   const plan = occurrence && (await engine.plans.findEvent(organizationId, occurrence.event_id));
   if (channel) setChannelAttributes(span, channel);

@@ -9,8 +9,8 @@ const deferringShare = 0.25;
 /** Deferrals in a row that make a destination slow, and how long each took. A quick one costs others nothing. */
 const slowDeferrals = 3;
 const slowMs = 1_000;
-/** How long a deferral counts. Longer than the delay before any retry, so that a destination with few messages is remembered. */
-const deferringMs = 600_000;
+/** How long a deferral counts. Longer than the delay before the next retry, so that a destination with few messages is remembered. */
+const deferringMs = 7_200_000;
 /** Bounds memory: a list may contain any number of domains. */
 const maxDeferring = 10_000;
 

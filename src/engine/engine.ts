@@ -17,6 +17,7 @@ import type { UsageMeter } from '../services/configuration/usage-meter.ts';
 import type { DigestCloser } from '../services/history/digests.ts';
 import type { InstanceGuard } from '../services/operations/instance.ts';
 import type { AttachmentFiles } from './attachment-files.ts';
+import type { ChannelOutages } from './channel-outages.ts';
 import type { DayLimits } from './day-limits.ts';
 import type { DeliveryState } from './delivery-states.ts';
 import type { Fence } from './fence.ts';
@@ -38,6 +39,7 @@ export interface Engine {
   hot: pg.Pool;
   plans: Plans;
   senders: Senders;
+  outages: ChannelOutages;
   /** Changes that can stop a message which is about to be sent, by organization. */
   stops: Announcements;
   /** Waits for the announcements of everything committed so far. Returns false if they cannot be received. */

@@ -89,7 +89,7 @@ const { db, pool } = plain;
 const cache = new AnnouncedCache();
 const stops = new Announcements();
 const outbound = createOutbound({ allow: [...settings.outboundAllow] });
-const outages = new ChannelOutages(pool, log);
+const outages = new ChannelOutages(pool, hot.pool, log);
 const senders = new Senders({ outbound }, outages);
 const meters: Meters = new Meters({
   inFlight: () => worker.inFlight(),
@@ -127,6 +127,7 @@ const worker: Worker = new Worker(
     hot: hot.pool,
     plans,
     senders,
+    outages,
     stops,
     states: createStateReader({ pool: hot.pool, plans }),
     fence: new Fence(),
@@ -170,7 +171,6 @@ const webhooks = new WebhookDispatcher({
   pool: hot.pool,
   cipher,
   outbound,
-  outages,
   meters,
   log,
   isHeld: () => instance.isPaused,

@@ -16,7 +16,8 @@ import { Destinations } from './destinations.ts';
 import type { Circuit } from './meters.ts';
 
 const failuresToOpen = 10;
-const openMs = 30_000;
+/** How long a circuit stays open: at first, and at most, after several tests that failed. */
+const openMs = { first: 30_000, max: 120_000 };
 /**
  * The maximum time for which a provider's `Retry-After` opens the circuit, which also holds messages that were never tried. A
  * message itself waits longer if it is asked to.
@@ -30,7 +31,8 @@ const maxOpenMsOfType: Partial<Record<string, number>> = {
 };
 /** No provider means more. */
 const maxRetryAfterSeconds = 86_400;
-const halfOpenWaitMs = 1_000;
+/** How long other messages wait for the outcome of the one that tests the provider. */
+export const halfOpenWaitMs = 1_000;
 
 interface OpenSender {
   type: string;
@@ -44,12 +46,14 @@ interface OpenSender {
   requests: number;
   failures: number;
   circuitOpenUntil: number;
+  /** Tests that failed since the circuit opened. */
+  failedTests: number;
 }
 
 /** Receives the outages of channels. */
 interface OutageListener {
-  /** The circuit of one of the channel's providers has opened. */
-  circuitOpened(channel: PlannedChannel, provider: string): void;
+  /** The circuit of one of the channel's providers has opened, or opened again after a test. */
+  circuitOpened(channel: PlannedChannel, provider: string, until: number, isAgain: boolean): void;
   messageSent(channel: PlannedChannel): void;
 }
 
@@ -188,6 +192,7 @@ export class Senders {
       requests: 0,
       failures: 0,
       circuitOpenUntil: 0,
+      failedTests: 0,
     };
     this.#open.set(name, opened);
     return opened;
@@ -200,13 +205,17 @@ export class Senders {
     if (outcome.ok || !outcome.retry) {
       open.failures = 0;
       open.circuitOpenUntil = 0;
+      open.failedTests = 0;
       return;
     }
     open.failures++;
     if (open.failures < failuresToOpen) return;
-    if (open.circuitOpenUntil === 0) this.#outages.circuitOpened(channel, open.provider);
+    const isAgain = open.circuitOpenUntil !== 0;
+    const ownMs = Math.min(openMs.first * 2 ** open.failedTests, openMs.max);
     const askedMs = Math.min((outcome.retryAfterSeconds ?? 0) * 1_000, lookUp(maxOpenMsOfType, open.type) ?? maxOpenMs);
-    open.circuitOpenUntil = performance.now() + Math.max(openMs, askedMs);
+    open.circuitOpenUntil = performance.now() + Math.max(ownMs, askedMs);
+    open.failedTests++;
+    this.#outages.circuitOpened(channel, open.provider, open.circuitOpenUntil, isAgain);
     // The test message alone decides whether the circuit opens again.
     open.failures = failuresToOpen - 1;
   }

@@ -6,6 +6,7 @@ import { explainReason } from '../core/decision/explain.ts';
 import type { RecheckResult } from '../core/decision/recheck.ts';
 import { AppError } from '../core/errors.ts';
 import { withoutTokens } from '../core/live-text.ts';
+import { outageDelayMs, retryDelayMs } from '../core/retries.ts';
 import { isUnavailable } from '../db/connection/pool.ts';
 import type { Delivery, Settlement } from '../db/ledger/deliveries.ts';
 import { currentTime } from '../lib/clock.ts';
@@ -15,10 +16,12 @@ import { acceptsAddress, type PlannedChannel } from '../pipeline/plans.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
 import { type AttachmentError, AttachmentsBusyError } from './attachment-error.ts';
 import type { DayWait } from './day-limits.ts';
+import { halfOpenWaitMs } from './senders.ts';
 
-/** Per provider. Eight attempts span about ten minutes at most. */
-export const maxAttempts = 8;
-const firstDelaySeconds = 5;
+/** How many attempts one of several providers has before the next one is tried: about ten minutes. */
+const attemptsBeforeNext = 8;
+/** How many workers may die while they send the same message before it is given up. */
+export const maxWorkerDeaths = 8;
 const maxTextLength = 2_000;
 
 /** Settles an attempt by its outcome. */
@@ -36,28 +39,43 @@ export function settleOutcome(
   if (outcome.ok) return settlementOf(delivery, { ...base, status: 'sent', provider_message_id: name ?? null });
 
   if (outcome.local) return waitUntried(delivery, localSeconds, { detail: outcome.reason });
-  const failed = { ...base, reason: outcome.unknown ? 'unknown' : 'provider.failed', detail: outcome.reason };
+  const reason = outcome.unknown ? 'unknown' : outcome.mailboxFull ? 'mailbox.full' : 'provider.failed';
+  const failed = { ...base, reason, detail: outcome.reason };
   // Each lost response may be another copy: it is sent again once, unless the receiver detects duplicates.
   const isLastCopy = channel.onUnknown === 'hold' || delivery.may_have_arrived;
   if (outcome.unknown && !provider.dedupes && isLastCopy)
     return settlementOf(delivery, { ...failed, status: 'unknown' });
-  if (outcome.retry && delivery.provider_attempts < maxAttempts) {
-    return retryLater(delivery, failed, now, outcome.retryAfterSeconds);
+  const isExhausted = delivery.provider_attempts >= attemptsBeforeNext;
+  // Another provider would find the same mailbox gone or full.
+  if (hasNextProvider(delivery, channel) && !outcome.gone && !outcome.mailboxFull) {
+    if (!outcome.retry || isExhausted || isRetryOver(delivery, channel, now)) return failOver(delivery, failed, now);
   }
-  if (hasNextProvider(delivery, channel) && !outcome.gone) return failOver(delivery, failed, now);
-  return settlementOf(delivery, { ...failed, status: 'failed' });
+  if (!outcome.retry) return settlementOf(delivery, { ...failed, status: 'failed' });
+  const { retryAfterSeconds = 0, mailboxFull } = outcome;
+  const delayMs = Math.max(
+    retryDelayMs(delivery.provider_attempts, mailboxFull ? 'mailbox' : 'provider'),
+    retryAfterSeconds * 1_000,
+  );
+  // From the last provider it goes round: from then on, each has one attempt at a time.
+  const next = isExhausted && !mailboxFull ? { provider_index: 0 } : {};
+  return retryLater(delivery, channel, { ...failed, ...next }, now, delayMs);
 }
 
-/** Settles a delivery whose provider fails repeatedly: the next provider sends it, or it waits. No attempt was made. */
+/**
+ * Settles a delivery whose provider fails repeatedly: the next provider sends it, or it waits. No attempt was made. `openUntil` is
+ * when the circuit may be tested, or when a test in progress is expected to have ended.
+ */
 export function settleOpenCircuit(
   delivery: Delivery,
   channel: PlannedChannel,
   openUntil: number,
   now: number,
 ): Settlement {
-  const change = { tried: false, detail: 'provider paused after repeated failures' };
+  const change = { tried: false, reason: 'provider.paused', detail: 'provider paused after repeated failures' };
   if (hasNextProvider(delivery, channel)) return failOver(delivery, change, now);
-  return settlementOf(delivery, { ...change, status: 'retrying', due_at: new Date(openUntil) });
+  const waitedMs = now - (delivery.retry_since?.getTime() ?? now);
+  const outageMs = openUntil - now > halfOpenWaitMs ? outageDelayMs(waitedMs) : 0;
+  return retryLater(delivery, channel, { ...change, provider_index: 0 }, now, Math.max(openUntil - now, outageMs));
 }
 
 /** How long a message waits while the server of its recipient defers others, at most, for urgent, normal and bulk. */
@@ -84,7 +102,11 @@ export function waitForNextDay(delivery: Delivery, { dueAt, detail }: DayWait): 
  * Settles a delivery that failed before anything was sent. Causes outside the message cost no attempt: an unavailable
  * database, a machine that is too busy or has no file descriptors left, and secrets that cannot be decrypted until the operator restores the key.
  */
-export function settleError(delivery: Delivery, error: unknown): Settlement {
+export function settleError(
+  delivery: Delivery,
+  error: unknown,
+  channel: Pick<PlannedChannel, 'retryMs'> | undefined,
+): Settlement {
   const wait = (seconds: number, change: Partial<Settlement>) => waitUntried(delivery, seconds, change);
   if (isUnavailable(error)) return wait(1, { detail: 'the database was unavailable' });
   if (isLocalFailure(error as NodeJS.ErrnoException)) return wait(localSeconds, { detail: (error as Error).message });
@@ -93,7 +115,9 @@ export function settleError(delivery: Delivery, error: unknown): Settlement {
   if (error instanceof AppError && error.code === 'secret.unreadable')
     return wait(60, { reason: 'channel.unreadable' });
   const detail = `internal error: ${(error as Error).message}`;
-  return retryLater(delivery, { reason: 'provider.failed', detail }, currentTime());
+  const change = { reason: 'provider.failed', detail };
+  // Without a channel, the check before the next attempt ends it.
+  return retryLater(delivery, channel ?? { retryMs: Number.POSITIVE_INFINITY }, change, currentTime());
 }
 
 /** How long a delivery waits for file descriptors and the like. */
@@ -108,11 +132,12 @@ function waitUntried(delivery: Delivery, seconds: number, change: Partial<Settle
 /** Settles a delivery whose attachments are not available. A temporary failure is retried as that of a provider. */
 export function settleAttachmentError(
   delivery: Delivery,
+  channel: PlannedChannel,
   { message, retry }: AttachmentError,
   now: number,
 ): Settlement {
   const change = { reason: 'attachment.failed', detail: message };
-  return retry ? retryLater(delivery, change, now) : settlementOf(delivery, { ...change, status: 'failed' });
+  return retry ? retryLater(delivery, channel, change, now) : settlementOf(delivery, { ...change, status: 'failed' });
 }
 
 /** Settles a delivery that the check in core/decision/recheck.ts stops. No attempt was made. */
@@ -128,24 +153,40 @@ export function postpone(delivery: Delivery, change: Partial<Settlement>): Settl
   return settlementOf(delivery, { ...change, status: delivery.attempts > 1 ? 'retrying' : 'pending', tried: false });
 }
 
-/**
- * Schedules a retry, or fails the delivery after its last attempt. The delays are 5, 10, 20 … 320 s, of which between half and
- * all is used, so that failed deliveries are not all retried at once. `minSeconds` is the minimum that the provider asked for.
- */
-function retryLater(delivery: Delivery, change: Partial<Settlement>, now: number, minSeconds = 0): Settlement {
-  const { provider_attempts } = delivery;
-  if (provider_attempts >= maxAttempts) return settlementOf(delivery, { ...change, status: 'failed' });
-  const backoffSeconds = firstDelaySeconds * 2 ** (provider_attempts - 1) * (0.5 + Math.random() / 2);
-  const due_at = new Date(now + Math.max(backoffSeconds, minSeconds) * 1_000);
+/** Schedules a retry, the last one when the time for retries ends, or fails the delivery after that. */
+function retryLater(
+  delivery: Delivery,
+  channel: Pick<PlannedChannel, 'retryMs'>,
+  change: Partial<Settlement>,
+  now: number,
+  delayMs: number = retryDelayMs(delivery.provider_attempts),
+): Settlement {
+  if (isRetryOver(delivery, channel, now)) {
+    const reason = change.reason === 'provider.paused' ? 'provider.failed' : change.reason;
+    return settlementOf(delivery, { ...change, reason: reason ?? null, status: 'failed' });
+  }
+  const due_at = new Date(Math.min(now + delayMs, retryEndOf(delivery, channel, now)));
   return settlementOf(delivery, { ...change, status: 'retrying', due_at });
+}
+
+/** The first failure begins the time for retries. */
+function retryEndOf({ retry_since }: Delivery, { retryMs }: Pick<PlannedChannel, 'retryMs'>, now: number): number {
+  return (retry_since?.getTime() ?? now) + retryMs;
+}
+
+function isRetryOver(delivery: Delivery, channel: Pick<PlannedChannel, 'retryMs'>, now: number): boolean {
+  return now >= retryEndOf(delivery, channel, now);
 }
 
 function hasNextProvider({ provider_index, address }: Delivery, { providers }: PlannedChannel): boolean {
   return providers.slice(provider_index + 1).some(one => acceptsAddress(one, address ?? ''));
 }
 
+/** Passes a delivery on to the next provider, which has its own attempts if it is its first turn. */
 function failOver(delivery: Delivery, change: Partial<Settlement>, now: number): Settlement {
-  const next = { provider_index: delivery.provider_index + 1, provider_attempts: 0 };
+  const { provider_index, provider_attempts } = delivery;
+  const isFirstTurn = provider_attempts <= attemptsBeforeNext;
+  const next = { provider_index: provider_index + 1, ...(isFirstTurn && { provider_attempts: 0 }) };
   return settlementOf(delivery, { ...change, ...next, status: 'retrying', due_at: new Date(now) });
 }
 

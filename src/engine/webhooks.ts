@@ -28,7 +28,6 @@ import type { Outcome } from '../providers/sending.ts';
 import { postSigned, type Signer, signerOf } from '../providers/webhook/signed-post.ts';
 import { openWebhookSecrets } from '../services/configuration/webhook-secrets.ts';
 import { disableWebhook } from '../services/configuration/webhooks.ts';
-import type { ChannelOutages } from './channel-outages.ts';
 import type { Log } from './log.ts';
 import type { Meters } from './meters.ts';
 
@@ -36,8 +35,6 @@ import type { Meters } from './meters.ts';
 const pollEveryMs = 1_000;
 /** How often to check for active webhooks, in addition to notifications of changes. */
 const checkActiveEveryMs = 60_000;
-/** How often to read the outages recorded by other workers. */
-const refreshEveryMs = 10_000;
 /** The maximum number of messages in flight from this process. */
 const maxInFlight = 200;
 /** How long a message waits if this machine, for example without a free file descriptor, could not send it. */
@@ -50,7 +47,6 @@ interface WebhookTools {
   pool: pg.Pool;
   cipher: Cipher;
   outbound: Outbound;
-  outages: ChannelOutages;
   meters: Meters;
   log: Log;
   /** While true, nothing is sent. */
@@ -74,7 +70,6 @@ export class WebhookDispatcher {
   /** The endpoint served last: the next round starts after it. */
   #lastServed: DueWebhook = { organization_id: 0, webhook_id: 0 };
   #checkActiveAt = 0;
-  #refreshAt = 0;
   #hasActive = false;
   #wake: () => void = () => {};
   #running: Promise<void> | undefined;
@@ -129,16 +124,12 @@ export class WebhookDispatcher {
   }
 
   async #round(): Promise<void> {
-    const { pool, outages, isHeld } = this.#tools;
+    const { pool, isHeld } = this.#tools;
     if (performance.now() >= this.#checkActiveAt) {
       this.#hasActive = await hasActiveWebhooksAcrossTenants(pool);
       this.#checkActiveAt = performance.now() + checkActiveEveryMs;
     }
     if (!this.#hasActive || isHeld()) return;
-    if (performance.now() >= this.#refreshAt) {
-      await outages.refresh();
-      this.#refreshAt = performance.now() + refreshEveryMs;
-    }
     for (const due of startingAfter(await listDueWebhooksAcrossTenants(pool), this.#lastServed)) {
       const capacity = maxInFlight - this.#inFlight.size;
       if (capacity <= 0 || this.#stop.signal.aborted) return;

@@ -30,7 +30,7 @@ import { expandAccepted, expandHanded, expandNextPage } from './expand.ts';
 import { graceMs } from './fence.ts';
 import { InFlight } from './in-flight.ts';
 import type { ExpansionResult } from './page.ts';
-import { maxAttempts } from './settlements.ts';
+import { maxWorkerDeaths } from './settlements.ts';
 import { runSteps } from './steps.ts';
 import { WorkHints } from './work-hints.ts';
 
@@ -347,6 +347,7 @@ export class Worker {
     while (!this.#stop.signal.aborted) {
       try {
         if (this.#lease) await this.#recoverOnce(performance.now());
+        if (this.#lease) await this.#engine.outages.tick(performance.now());
         if (this.#lease && performance.now() >= releaseAt) {
           await releasePausedAcrossTenants(this.#engine.hot);
           releaseAt = performance.now() + releaseEveryMs;
@@ -373,7 +374,12 @@ export class Worker {
       if (now - since < graceMs) continue;
       const occurrences =
         (await releaseOccurrencesAcrossTenants(hot, owner)) + (await releaseStepsAcrossTenants(hot, owner));
-      const { settled: deliveries, ended } = await settleUnknownAcrossTenants(pool, owner, this.#dedupe, maxAttempts);
+      const { settled: deliveries, ended } = await settleUnknownAcrossTenants(
+        pool,
+        owner,
+        this.#dedupe,
+        maxWorkerDeaths,
+      );
       this.#engine.meters.ended(ended);
       log.warn({ worker: owner, occurrences, deliveries }, 'recovered the work of a dead worker');
       this.wake('');

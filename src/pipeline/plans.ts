@@ -15,6 +15,7 @@ import {
   type MessageContent,
 } from '../core/render/render.ts';
 import { toResolvedMessage } from '../core/render/resolved.ts';
+import { retryMsOf } from '../core/retries.ts';
 import { fold } from '../core/text.ts';
 import { listAllLayouts } from '../db/configuration/layouts.ts';
 import {
@@ -52,6 +53,8 @@ export interface PlannedChannel extends DecisionChannel {
   onUnknown: 'resend' | 'hold';
   ratePerSecond: number | null;
   concurrency: number | null;
+  /** How long a message is retried after a temporary failure. */
+  retryMs: number;
   /** Of the addresses that services post feedback and interactions to. */
   feedbackToken: string;
   /** Throws `secret.unreadable`. */
@@ -243,6 +246,7 @@ export class Plans {
       onUnknown: row.on_unknown,
       ratePerSecond: row.rate_per_second,
       concurrency: row.concurrency,
+      retryMs: retryMsOf(row),
       feedbackToken: row.feedback_token,
       get providers() {
         if (unreadable) throw unreadable;

@@ -76,6 +76,8 @@ export type Outcome =
       gone?: boolean;
       /** The failure concerns this recipient, or the server that its address leads to: it says nothing about the provider. */
       ofRecipient?: true;
+      /** The mailbox is full: retried at longer intervals, also if the server calls it permanent. Implies `ofRecipient`. */
+      mailboxFull?: true;
       /** The credentials in the settings were rejected. */
       denied?: true;
       /** Nothing was sent, because `mayStillSend` refused it. */

@@ -75,7 +75,11 @@ import {
 } from '../../src/db/ledger/message-updates.ts';
 import { markStored } from '../../src/db/ledger/new-deliveries.ts';
 import { findStepProgress, listNotifiedRecipients, listStepDeliveries } from '../../src/db/ledger/notified.ts';
-import { releaseExpiredAcrossTenants, releasePausedAcrossTenants } from '../../src/db/ledger/releases.ts';
+import {
+  releaseExpiredAcrossTenants,
+  releasePausedAcrossTenants,
+  releaseRetries,
+} from '../../src/db/ledger/releases.ts';
 import { findDueAcrossTenants } from '../../src/db/ledger/round-robin.ts';
 import {
   claimStepsAcrossTenants,
@@ -309,6 +313,20 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
   'releasing the occurrences of a worker': { max: 20, run: () => releaseOccurrencesAcrossTenants(open.pool, 7) },
   'a scan for claims whose response was lost': { max: 20, run: () => listClaimedAcrossTenants(open.pool, 7, []) },
   'releasing held work': { max: 50, run: () => releasePausedAcrossTenants(open.pool) },
+  'releasing messages that wait for a provider': {
+    max: 100,
+    run: async () => {
+      const waiting = sendingIds.filter((_, i) => i % 200 === 11).slice(0, 5);
+      for (const id of waiting) {
+        await open.pool.query(
+          `update deliveries set status = 'retrying', reason = 'provider.paused', due_at = now() + interval '10 minutes'
+           where organization_id = $1 and occurrence_id = $2 and id = $3`,
+          [organization, fanOut, id],
+        );
+      }
+      return Array.from({ length: await releaseRetries(open.pool, organization, channel) });
+    },
+  },
   'ending held work that has expired': { max: 50, run: () => releaseExpiredAcrossTenants(open.pool) },
   'triggers with an idempotency key': {
     max: 100,

@@ -68,6 +68,8 @@ export interface Tenant {
   answer(reply: Reply | ((seen: RecordedRequest, nth: number) => Reply)): void;
   /** Makes deliveries that wait for a retry due now. */
   hurry(): Promise<void>;
+  /** Lets this time pass for deliveries that wait for a retry, as if it were later. */
+  passTime(ms: number): Promise<void>;
   /** Returns the tenant's statistics, summed by status. */
   stats(): Promise<Record<string, number>>;
   sql<Row extends Fields = Fields>(text: string, ...values: unknown[]): Promise<Row[]>;
@@ -159,6 +161,14 @@ export async function openWorld(env: Record<string, string> = {}): Promise<Engin
       answer: reply => void replies.set(slug, reply),
       hurry: async () => {
         await self.sql(`update deliveries set due_at = now() where status = 'retrying' and organization_id = ${id}`);
+        await self.sql(`notify belfry_work`);
+      },
+      passTime: async ms => {
+        await self.sql(
+          `update deliveries set due_at = due_at - $1 * interval '1 ms', retry_since = retry_since - $1 * interval '1 ms'
+           where status = 'retrying' and organization_id = ${id}`,
+          ms,
+        );
         await self.sql(`notify belfry_work`);
       },
       async stats() {

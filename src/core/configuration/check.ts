@@ -14,6 +14,7 @@ import { type FieldErrors, invalid } from '../errors.ts';
 import { findFilterMistake } from '../expressions/expressions.ts';
 import { cleanJson, isObject, type JsonObject } from '../json.ts';
 import type { CheckTemplate } from '../render/compile.ts';
+import { findRetryMistake } from '../retries.ts';
 import { fold, isEmail, readAddress } from '../text.ts';
 import { Document, media, type ProviderEntry } from './document.ts';
 import { checkLayout, checkLocale, checkMessage, type ReportError } from './messages.ts';
@@ -243,6 +244,8 @@ function* checkChannels(value: unknown, at: string, { report, checkProvider }: C
     yield;
     // An unknown type has been reported already: its providers are checked without one.
     const medium = media.find(type => type === channel.entry.type) ?? '';
+    const mistake = findRetryMistake(medium, channel.entry.retry);
+    if (mistake) report(`${channel.at}/${mistake.field}`, mistake.message);
     for (const provider of entries(channel.entry.providers, `${channel.at}/providers`)) {
       refusePlaceholders(provider, report);
       if (typeof provider.entry.use !== 'string') continue;

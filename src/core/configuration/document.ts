@@ -15,6 +15,7 @@ import { Actions, Avatar } from '../inbox-actions.ts';
 import type { JsonObject } from '../json.ts';
 import { logoUrlPattern } from '../logo-url.ts';
 import { templateLimits } from '../render/template-limits.ts';
+import { Retry } from '../retries.ts';
 import { limits, slugPattern } from '../text.ts';
 import { priorities } from '../trigger.ts';
 import { WebhookEntry, webhookLimits } from '../webhooks.ts';
@@ -93,6 +94,7 @@ export const ChannelEntry = Type.Object(
         description: 'Messages in flight at a time, across all workers. Absent: no limit.',
       }),
     ),
+    retry: Type.Optional(Retry),
     reputation_guard: Type.Optional(
       Type.Boolean({
         description:

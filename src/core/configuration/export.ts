@@ -41,7 +41,7 @@ export function toDocument(
   hideSecrets: (provider: ProviderState) => ProviderState,
 ): OrganizationDocument {
   const channel = (state: ChannelState): ChannelEntry => {
-    const { slug, name, type, enabled, on_unknown, rate_per_second, concurrency, providers = [] } = state;
+    const { slug, name, type, enabled, on_unknown, rate_per_second, concurrency, retry, providers = [] } = state;
     const { reputation_guard, max_bounce_percent, max_complaint_percent } = state;
     return {
       slug,
@@ -51,6 +51,7 @@ export function toDocument(
       ...(on_unknown !== 'resend' && { on_unknown }),
       ...(rate_per_second !== null && { rate_per_second }),
       ...(concurrency !== null && { concurrency }),
+      ...(retry && { retry }),
       ...(!reputation_guard && { reputation_guard }),
       ...(max_bounce_percent !== reputationDefaults.max_bounce_percent && { max_bounce_percent }),
       ...(max_complaint_percent !== reputationDefaults.max_complaint_percent && { max_complaint_percent }),

@@ -10,6 +10,7 @@ import { channelsOf, type Step } from '../decision/steps.ts';
 import type { Throttle } from '../decision/throttle.ts';
 import { reputationDefaults } from '../feedback/reputation.ts';
 import type { JsonObject } from '../json.ts';
+import type { Retry } from '../retries.ts';
 import { fold, normalizeLocale, readAddress } from '../text.ts';
 import type { Priority } from '../trigger.ts';
 import { type WebhookEntry, webhookTypes } from '../webhooks.ts';
@@ -47,6 +48,7 @@ export interface ChannelFields extends GuardFields {
   on_unknown: 'resend' | 'hold';
   rate_per_second: number | null;
   concurrency: number | null;
+  retry: Retry | null;
 }
 
 /** The reputation guard of an email channel; see core/feedback/reputation.ts. */
@@ -193,6 +195,7 @@ export function toState(document: OrganizationDocument, readProvider: ReadProvid
     on_unknown: limits.on_unknown ?? 'resend',
     rate_per_second: limits.rate_per_second ?? null,
     concurrency: limits.concurrency ?? null,
+    retry: limits.retry ?? null,
     reputation_guard: limits.reputation_guard ?? true,
     max_bounce_percent: limits.max_bounce_percent ?? reputationDefaults.max_bounce_percent,
     max_complaint_percent: limits.max_complaint_percent ?? reputationDefaults.max_complaint_percent,

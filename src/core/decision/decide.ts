@@ -68,6 +68,8 @@ export const reasons = {
   'template.failed': 'the message could not be rendered',
   'attachment.failed': 'an attachment could not be fetched, or must not be sent',
   'provider.day_limit': 'the provider has reached its limit of messages for this day',
+  'provider.paused': 'the provider fails, and sending continues when it is back',
+  'mailbox.full': 'the mailbox of the recipient is full',
   'provider.failed': 'the provider refused it, or could not be reached in any attempt',
   bounced: 'it bounced after the provider had accepted it',
 } as const;

@@ -13,6 +13,8 @@ export interface ExplainedDelivery {
   attempts: number;
   sent_at: Date | null;
   next_attempt_at: Date | null;
+  /** Until when it is retried. Null: it is not, or nothing has failed yet. */
+  retry_until: Date | null;
   /** Id of the digest; all deliveries of a digest are sent as one message. */
   digest: string | null;
 }
@@ -31,6 +33,7 @@ function explainOutcome(delivery: ExplainedDelivery, hasAftermath: boolean): str
   const to = address ? ` to ${address}` : '';
   const response = detail ? ` Details: ${detail}` : '';
   const tried = attempts === 1 ? 'one attempt' : `${attempts} attempts`;
+  const inTries = attempts > 0 ? ` in ${tried}` : '';
   const at = delivery.sent_at ? ` at ${delivery.sent_at.toISOString()}` : '';
   const sent = `It was sent${delivery.digest ? ' in a digest' : ''}${to}${via}${at}`;
   switch (status) {
@@ -46,14 +49,19 @@ function explainOutcome(delivery: ExplainedDelivery, hasAftermath: boolean): str
         ? `It is waiting: ${explainPause(delivery.reason, detail)}. It will be sent${to}${via} as soon as that changes.`
         : `It is waiting to be sent${to}${via}.`;
     case 'retrying': {
-      const next = delivery.next_attempt_at ? ` and will be retried at ${delivery.next_attempt_at.toISOString()}` : '';
+      const end = delivery.retry_until ? `, until ${delivery.retry_until.toISOString()} at the latest` : '';
+      const next = delivery.next_attempt_at
+        ? ` and will be retried at ${delivery.next_attempt_at.toISOString()}${end}`
+        : '';
+      const { reason } = delivery;
+      const why = reason && reason !== 'provider.failed' ? `, because ${explainReason(reason)},` : '';
       return delivery.reason === 'unknown'
         ? `It may have been delivered${to}${via} in ${tried}: ${lostResponse}.${next ? ` It${next.slice(4)}.` : ''}${response}`
-        : `It could not be sent${to}${via} in ${tried}${next}.${response}`;
+        : `It could not be sent${to}${via}${inTries}${why}${next}.${response}`;
     }
     case 'failed':
       if (delivery.reason === 'bounced') return `${sent}, but it did not arrive.${hasAftermath ? '' : response}`;
-      return `It could not be sent${to}${via} in ${tried}: ${explainReason(delivery.reason)}.${response}`;
+      return `It could not be sent${to}${via}${inTries}: ${explainReason(delivery.reason)}.${response}`;
     case 'unknown':
       return `It may have been delivered${to}${via} in ${tried}: ${lostResponse}.${response}`;
     default:

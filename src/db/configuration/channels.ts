@@ -46,7 +46,7 @@ export async function listChannelSettings(db: Db, organizationId: number, within
   const rows = await db
     .selectFrom('channels')
     .select(['id', 'project_id', 'slug', 'name', 'type', 'enabled', 'providers', 'secrets'])
-    .select(['on_unknown', 'rate_per_second', 'concurrency'])
+    .select(['on_unknown', 'rate_per_second', 'concurrency', 'retry'])
     .select(['reputation_guard', 'max_bounce_percent', 'max_complaint_percent'])
     .where('organization_id', '=', organizationId)
     .$if(within !== undefined, query =>
@@ -57,6 +57,7 @@ export async function listChannelSettings(db: Db, organizationId: number, within
   return rows.map(row => ({
     ...row,
     on_unknown: row.on_unknown as ChannelSettings['on_unknown'],
+    retry: row.retry as ChannelSettings['retry'],
     providers: row.providers as JsonObject[],
   }));
 }
@@ -65,7 +66,7 @@ export async function createChannel(
   db: Db,
   organizationId: number,
   projectId: number | null,
-  { providers, ...fields }: ChannelSettings,
+  { providers, retry, ...fields }: ChannelSettings,
 ): Promise<number> {
   const row = await db
     .insertInto('channels')
@@ -73,6 +74,7 @@ export async function createChannel(
       organization_id: organizationId,
       project_id: projectId,
       ...fields,
+      retry: retry && JSON.stringify(retry),
       providers: JSON.stringify(providers),
     })
     .returning('id')
@@ -87,12 +89,18 @@ export async function updateChannel(
   id: number,
   {
     providers,
+    retry,
     ...fields
   }: Omit<ChannelSettings, 'slug' | 'providers' | 'secrets'> & Partial<Pick<ChannelSettings, 'providers' | 'secrets'>>,
 ): Promise<void> {
   await db
     .updateTable('channels')
-    .set({ ...fields, ...(providers && { providers: JSON.stringify(providers) }), updated_at: sql`now()` })
+    .set({
+      ...fields,
+      retry: retry && JSON.stringify(retry),
+      ...(providers && { providers: JSON.stringify(providers) }),
+      updated_at: sql`now()`,
+    })
     .where('organization_id', '=', organizationId)
     .where('id', '=', id)
     .execute();
@@ -142,7 +150,8 @@ export interface ChannelDetails extends ChannelSettings {
 
 const detailsOf = (organizationId: number) => sql`
   select c.id, c.project_id, p.slug as project, c.slug, c.name, c.type, c.enabled, c.on_unknown, c.rate_per_second,
-    c.concurrency, c.providers, c.secrets, c.paused_at, c.paused_reason, c.created_at, c.updated_at, c.feedback_token, f.last_received_at,
+    c.concurrency, c.retry, c.providers, c.secrets, c.paused_at, c.paused_reason, c.created_at, c.updated_at, c.feedback_token,
+    f.last_received_at,
     f.last_refused_at, f.last_refusal, c.reputation_guard, c.max_bounce_percent, c.max_complaint_percent,
     c.bulk_paused_at, c.bulk_paused_reason, c.reputation_since,
     array(

@@ -116,7 +116,7 @@ export interface ChannelRow extends Omit<ChannelSettings, 'name' | keyof GuardFi
 export async function listPlannedChannels(db: Db, organizationId: number): Promise<ChannelRow[]> {
   const { rows } = await sql<ChannelRow>`
     select id, project_id, slug, type, enabled, paused_at is not null as paused, bulk_paused_at is not null as bulk_paused,
-      on_unknown, rate_per_second, concurrency, providers, secrets, feedback_token
+      on_unknown, rate_per_second, concurrency, retry, providers, secrets, feedback_token
     from channels where organization_id = ${organizationId} order by id`.execute(db);
   return rows;
 }

@@ -157,6 +157,7 @@ export interface Channels {
   reputation_since: Date | null;
   sent_before_since: Generated<number>;
   paused_reason: string | null;
+  retry: NullableJson;
 }
 
 export interface DedupKeys {
@@ -197,6 +198,8 @@ export interface Deliveries {
   digest_id: string | null;
   step: Generated<number>;
   released_at: Date | null;
+  retry_since: Date | null;
+  worker_deaths: number | null;
 }
 
 export interface DeliveryStats {

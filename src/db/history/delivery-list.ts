@@ -1,6 +1,7 @@
 /** Lists, filters and counts the deliveries of one occurrence, which may have a million of them. */
 import { type RawBuilder, sql } from 'kysely';
 import type { ExplainedDelivery } from '../../core/decision/explain.ts';
+import { retryIntervalText } from '../../core/retries.ts';
 import { type RefinedState, refinedStates } from '../../core/states.ts';
 import { type EndedStatus, endedStatuses } from '../../core/statuses.ts';
 import type { Db } from '../connection/pool.ts';
@@ -47,7 +48,12 @@ export const deliveryColumns = sql`
   case when d.status not in ${sql.raw(waitingList)} or d.due_at = 'infinity' then null
     when d.digest_id is null or d.due_at < timestamptz '9999-01-01' then d.due_at
     else (select nullif(g.closes_at, 'infinity') from digests g
-      where g.organization_id = d.organization_id and g.id = d.digest_id) end as next_attempt_at`;
+      where g.organization_id = d.organization_id and g.id = d.digest_id) end as next_attempt_at,
+  -- The expiry of the occurrence ends the retries, too.
+  case when d.status = 'retrying' and d.retry_since is not null then least(
+    d.retry_since + ${sql.raw(retryIntervalText)},
+    (select o.expires_at from occurrences o where o.organization_id = d.organization_id and o.id = d.occurrence_id)
+  ) end as retry_until`;
 
 export const deliveryNames = sql`
   left join users u on u.organization_id = d.organization_id and u.id = d.user_id

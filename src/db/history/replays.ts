@@ -60,7 +60,7 @@ async function replay(
         and ($3::bigint[] is null or id = any($3)) for update
     ), again as (
       update deliveries d set status = 'pending', reason = null, detail = null, due_at = now(), released_at = now(), crashes = 0,
-        digest_id = null, provider_index = 0, provider_attempts = 0
+        retry_since = null, worker_deaths = null, digest_id = null, provider_index = 0, provider_attempts = 0
       from before b where d.organization_id = $1 and d.occurrence_id = $2 and d.id = b.id
       returning b.status
     ), reopened as (

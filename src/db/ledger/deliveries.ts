@@ -1,6 +1,7 @@
 /** The ledger of deliveries: stored, claimed, settled. Every change updates the occurrence's counts and the statistics. */
 import type pg from 'pg';
 import type { OccurrenceOutcome } from '../../core/decision/outcome.ts';
+import { keptAttempts } from '../../core/retries.ts';
 import { plainArray } from '../connection/arrays.ts';
 import { countText, endedText } from './counts.ts';
 import { queryMonthAcrossTenants } from './months.ts';
@@ -42,6 +43,8 @@ export interface Delivery {
   attempts: number;
   provider_index: number;
   provider_attempts: number;
+  /** When the time for retries began; null: nothing has failed yet. */
+  retry_since: Date | null;
   priority: number;
   user_version: number | null;
   /** The digest that it carries. */
@@ -76,7 +79,7 @@ export const addressInOnce = `coalesce(address, '#' || user_id)`;
 
 const claimed = `d.organization_id, d.occurrence_id, d.id, d.notification_id, d.version, d.channel_id, d.user_id,
   d.address, d.attempts, d.provider_index, d.provider_attempts, d.priority, d.user_version, d.step, d.digest_id,
-  d.created_at, d.released_at, d.owner, ${mayHaveArrivedText} as may_have_arrived`;
+  d.created_at, d.released_at, d.retry_since, d.owner, ${mayHaveArrivedText} as may_have_arrived`;
 
 const claim = {
   name: 'claim_deliveries',
@@ -179,13 +182,13 @@ export interface Settlement {
   since: Date | null;
 }
 
-/** The last failed attempts that are kept. */
-const keptAttempts = 20;
+const maxKept = keptAttempts.first + keptAttempts.last;
 
-/** SQL text: the failed attempts of a delivery `d` and another one. An unknown outcome is never dropped as the oldest. */
+/** SQL text: the failed attempts of a delivery `d` and another one. One with an unknown outcome is kept, if there was any. */
 export function addAttemptText(at: string, provider: string, outcome: string, detail: string, ms: string): string {
-  return `case when jsonb_array_length(d.failed_attempts) >= ${keptAttempts}
-      then d.failed_attempts - case when d.failed_attempts #>> '{0,outcome}' = 'unknown' then 1 else 0 end
+  const { first } = keptAttempts;
+  return `case when jsonb_array_length(d.failed_attempts) >= ${maxKept}
+      then d.failed_attempts - case when d.failed_attempts #>> '{${first},outcome}' = 'unknown' then ${first + 1} else ${first} end
       else coalesce(d.failed_attempts, '[]') end ||
     jsonb_build_array(jsonb_build_object(
       'at', ${at}, 'provider', ${provider}, 'outcome', ${outcome}, 'detail', ${detail}, 'ms', ${ms}))`;
@@ -205,6 +208,9 @@ export const settlingText = `
         attempts = case when g.tried then d.attempts else d.attempts - 1 end,
         owner = null, due_at = coalesce(g.due_at, d.due_at),
         released_at = case when g.reason = 'quiet_hours' then g.due_at else d.released_at end,
+        retry_since = case when g.reason = 'quiet_hours' then null
+          when g.status = 'retrying' and (g.tried or g.reason = 'provider.paused') then coalesce(d.retry_since, now())
+          else d.retry_since end,
         wording = coalesce(g.wording, d.wording), user_version = coalesce(g.user_version, d.user_version),
         sent_at = case when g.status = 'sent' then now() else d.sent_at end,
         attempt_ms = coalesce(g.attempt_ms, d.attempt_ms),

@@ -124,6 +124,7 @@ function toDelivery(
     created_at,
     owner,
     released_at: null,
+    retry_since: null,
     may_have_arrived: false,
   };
 }

@@ -194,16 +194,16 @@ export async function releaseOccurrencesAcrossTenants(pool: pg.Pool, owner: numb
 /**
  * Settles the deliveries of a dead worker, which may or may not have been sent. If the provider deduplicates, or the
  * channel says so, they are sent again under the same id; otherwise they become `unknown` for an operator to decide. So
- * do those that have reached the maximum number of attempts: a message that crashes every worker must not be retried
- * forever.
+ * do those that `maxDeaths` workers died with, however long they may be retried: a message that crashes every worker must not
+ * be sent forever.
  */
 export async function settleUnknownAcrossTenants(
   pool: pg.Pool,
   owner: number,
   dedupe: string[],
-  maxAttempts: number,
+  maxDeaths: number,
 ): Promise<SettleResult> {
-  return settleUnknown(pool, [owner, dedupe, maxAttempts]);
+  return settleUnknown(pool, [owner, dedupe, maxDeaths]);
 }
 
 /** Marks all deliveries of a dead worker as `unknown`: after a restore, it is not on record what was sent. */
@@ -228,11 +228,12 @@ const workerEnded = `'the worker ended before the answer came'`;
 const settleUnknownText = `
     with settled as (
       update deliveries d set
-        status = case when d.provider_attempts >= $3 or exists (
+        status = case when coalesce(d.worker_deaths, 0) + 1 >= $3 or exists (
             select from channels c where c.organization_id = d.organization_id and c.id = d.channel_id
               and c.on_unknown = 'hold' and (c.providers -> d.provider_index ->> 'use') <> all($2::text[]))
           then 'unknown' else 'retrying' end,
         reason = 'unknown', detail = ${workerEnded}, owner = null, due_at = now(),
+        worker_deaths = coalesce(d.worker_deaths, 0) + 1,
         failed_attempts = case when d.crashes > 0 then d.failed_attempts
           else ${addAttemptText('now()', 'd.provider', `'unknown'`, workerEnded, 'null')} end
       from occurrences o

@@ -7,16 +7,13 @@ const begin = {
   text: `
     with begun as (
       insert into channel_outages (organization_id, channel_id)
-      select $1::bigint, c.id from channels c
-      where c.organization_id = $1 and c.id = $2 and exists (
-        select from webhooks w where w.organization_id = $1 and w.active
-          and w.types && '{channel.unhealthy,channel.recovered}'::text[])
+      select $1::bigint, c.id from channels c where c.organization_id = $1 and c.id = $2
       on conflict do nothing returning organization_id, channel_id
     ), ${channelEventsText('begun', 'channel.unhealthy', `'provider', $3::text`)}
     select channel_id from begun`,
 };
 
-/** Records an outage and queues `channel.unhealthy`, but only in an organization with a webhook for channel health. */
+/** Records an outage and queues `channel.unhealthy`; does nothing if it is on record. */
 export async function beginOutage(pool: pg.Pool, organizationId: number, channelId: number, provider: string) {
   await pool.query({ ...begin, values: [organizationId, channelId, provider] });
 }

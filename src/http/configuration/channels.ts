@@ -3,6 +3,7 @@ import { ChannelEntry } from '../../core/configuration/document.ts';
 import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
 import type { ObjectPath } from '../../core/identity/permissions.ts';
 import { templateLimits } from '../../core/render/template-limits.ts';
+import { Retry } from '../../core/retries.ts';
 import { type ChannelStateName, channelStates } from '../../core/states.ts';
 import { fillText, limits } from '../../core/text.ts';
 import * as queries from '../../db/configuration/channels.ts';
@@ -17,7 +18,16 @@ import { PauseBody, PauseState, pausedReason, ResumeState, targetOf } from './pa
 const tag = 'Channels';
 const maybeInteger = Type.Union([Type.Integer(), Type.Null()]);
 const guardFields = ['reputation_guard', 'max_bounce_percent', 'max_complaint_percent'];
-const fields = ['name', 'enabled', 'on_unknown', 'rate_per_second', 'concurrency', ...guardFields, 'providers'];
+const fields = [
+  'name',
+  'enabled',
+  'on_unknown',
+  'rate_per_second',
+  'concurrency',
+  'retry',
+  ...guardFields,
+  'providers',
+];
 
 const NewChannel = createSchemaOf<ChannelEntry>('NewChannel', ChannelEntry, ['slug', 'type', ...fields]);
 const Changes = updateSchemaOf<channels.ChannelChanges>('ChannelChanges', ChannelEntry, fields, ['slug', 'type']);
@@ -31,6 +41,9 @@ const ChannelDetails = Type.Object(
     on_unknown: Type.Enum(['resend', 'hold']),
     rate_per_second: maybeInteger,
     concurrency: maybeInteger,
+    retry: Type.Union([Type.Omit(Retry, []), Type.Null()], {
+      description: 'How long messages are retried. Null: the default of the type.',
+    }),
     reputation_guard: Type.Boolean(),
     max_bounce_percent: Type.Number(),
     max_complaint_percent: Type.Number(),

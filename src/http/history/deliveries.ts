@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { isUuid } from '../../core/ids.ts';
+import { keptAttempts } from '../../core/retries.ts';
 import { deliveryStateOf } from '../../core/states.ts';
 import * as queries from '../../db/history/delivery-history.ts';
 import * as deliveries from '../../services/history/deliveries.ts';
@@ -63,6 +64,7 @@ export function showDelivery<View extends deliveries.DeliveryView>(row: View) {
     created_at: row.created_at.toISOString(),
     sent_at: row.sent_at?.toISOString() ?? null,
     next_attempt_at: row.next_attempt_at?.toISOString() ?? null,
+    retry_until: row.retry_until?.toISOString() ?? null,
   };
 }
 
@@ -118,7 +120,9 @@ export const retryDelivery = plain(['org', 'identifier', 'delivery'], {
 export const listAttempts = plain(['org', 'identifier', 'delivery'], {
   id: 'listAttempts',
   summary: 'List attempts',
-  description: 'The provider calls for this delivery, oldest first. Only the last 20 failed attempts are kept.',
+  description:
+    `The provider calls for this delivery, oldest first. Of those that failed, the first ${keptAttempts.first} and the last ` +
+    `${keptAttempts.last} are kept; the delivery's \`attempts\` counts all of them.`,
   tag,
   status: 200,
   answer: Type.Array(Attempt),

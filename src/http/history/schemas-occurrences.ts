@@ -141,6 +141,9 @@ const deliveryFields = {
   created_at: timestamp,
   sent_at: nullableTimestamp,
   next_attempt_at: nullableTimestamp,
+  retry_until: Type.Union(nullableTimestamp.anyOf, {
+    description: 'Until when it is retried; null unless an attempt failed and another one follows.',
+  }),
   digest: Type.Union([Type.String(), Type.Null()], {
     description: 'Id of the digest. Deliveries with the same digest are sent as one message.',
   }),

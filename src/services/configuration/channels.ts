@@ -147,10 +147,10 @@ export async function updateChannel(
     const current = await read(deps, trx, organization.id, id);
     check(current);
     refuseChanges(current, changes, { slug: slugAdvice, type: typeAdvice });
-    const { slug, name, type, enabled, on_unknown, rate_per_second, concurrency } = current;
+    const { slug, name, type, enabled, on_unknown, rate_per_second, concurrency, retry } = current;
     const { reputation_guard, max_bounce_percent, max_complaint_percent } = current;
     const guard = { reputation_guard, max_bounce_percent, max_complaint_percent };
-    const own = { slug, name, type, enabled, on_unknown, rate_per_second, concurrency, ...guard };
+    const own = { slug, name, type, enabled, on_unknown, rate_per_second, concurrency, retry, ...guard };
     const entry = mergeEntry(own, changes);
     await putEntry(deps, trx, slugs, 'channels', withoutSecretNames(entry as ChannelEntry));
     return organization.id;
@@ -209,7 +209,7 @@ function show(
     if (!(error instanceof AppError)) throw error;
     problem = error.message;
   }
-  const { slug, name, type, enabled, on_unknown, rate_per_second, concurrency } = row;
+  const { slug, name, type, enabled, on_unknown, rate_per_second, concurrency, retry } = row;
   const sources = feedbackSourcesOf(providers, row.providers, secrets);
   return {
     slug,
@@ -219,6 +219,7 @@ function show(
     on_unknown,
     rate_per_second,
     concurrency,
+    retry,
     reputation_guard: row.reputation_guard,
     max_bounce_percent: row.max_bounce_percent,
     max_complaint_percent: row.max_complaint_percent,

@@ -96,12 +96,12 @@ async function readChannels(db: Db, organizationId: number, { within }: ReadOpti
   const rows = await listChannelSettings(db, organizationId, within);
   const states = rows.map(row => {
     const secrets = row.secrets ? openSecrets.channel(row) : [];
-    const { id, slug, name, type, enabled, on_unknown, rate_per_second, concurrency } = row;
+    const { id, slug, name, type, enabled, on_unknown, rate_per_second, concurrency, retry } = row;
     const { reputation_guard, max_bounce_percent, max_complaint_percent } = row;
     const providers = row.providers.map(
       ({ use, ...settings }, i): ProviderState => ({ use: String(use), settings, secrets: secrets[i] ?? {} }),
     );
-    const limits = { on_unknown, rate_per_second, concurrency };
+    const limits = { on_unknown, rate_per_second, concurrency, retry };
     const guard = { reputation_guard, max_bounce_percent, max_complaint_percent };
     const state: ChannelState = { id, slug, name, type, enabled, ...limits, ...guard, providers };
     return { parent: row.project_id, state };

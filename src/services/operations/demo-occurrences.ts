@@ -5,14 +5,12 @@
 import { createHash } from 'node:crypto';
 import { toUuid } from '../../core/ids.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { retryMsOf } from '../../core/retries.ts';
 import type { EndedStatus } from '../../core/statuses.ts';
 import { describeSuppression, type SuppressionReason } from '../../core/suppressions.ts';
 
 const [secondMs, minuteMs, hourMs, dayMs] = [1_000, 60_000, 3_600_000, 86_400_000];
 export const historyDays = 30;
-/** As many as the engine makes: see engine/settlements.ts. */
-const maxAttempts = 8;
-
 /** An attempt that failed, as `deliveries.failed_attempts` stores it. */
 interface FailedAttempt {
   at: string;
@@ -141,7 +139,7 @@ export function generateHistory(now: number): GeneratedHistory {
     { user: mailOf('radia'), category: 'news', source: 'page', at: issues[2]! + 11 * hourMs },
   ];
   // For some minutes, the provider of texts failed: most messages were sent by a retry, and one had used up its attempts.
-  const outage = { from: at(4, 17) + 12 * minuteMs, until: at(4, 17) + 31 * minuteMs };
+  const outage = { from: at(4, 17) + 12 * minuteMs, until: at(4, 18) + 31 * minuteMs };
 
   const occurrences: GeneratedOccurrence[] = [];
   const add = (
@@ -203,15 +201,19 @@ export function generateHistory(now: number): GeneratedHistory {
     }
     const failedAttempts: FailedAttempt[] = [];
     let [start, due] = [first, created];
-    while (channel === 'texts' && start >= outage.from && start < outage.until && failedAttempts.length < maxAttempts) {
+    const end = first + ms + retryMsOf({ type: 'sms', retry: null });
+    let isOver = false;
+    while (channel === 'texts' && start >= outage.from && start < outage.until && !isOver) {
       failedAttempts.push(failedAttempt(start, ms, 'the provider answered 503 (generated for the demo)', provider));
-      due = start + ms + Math.round(5 * secondMs * 2 ** (failedAttempts.length - 1) * between(0.5, 1));
+      isOver = start >= end;
+      const delay = 5 * secondMs * 2 ** (failedAttempts.length - 1) * between(0.5, 1);
+      due = Math.min(start + ms + Math.round(delay), end);
       start = due + Math.round(between(4, 60));
     }
     const tried = { ...base, due, attemptMs: ms, failedAttempts: failedAttempts.length > 0 ? failedAttempts : null };
-    if (failedAttempts.length === maxAttempts) {
+    if (isOver) {
       const { at, detail } = failedAttempts.at(-1)!;
-      const used = { due: Date.parse(at), attempts: maxAttempts, sent: null };
+      const used = { due: Date.parse(at), attempts: failedAttempts.length, sent: null };
       return { ...tried, ...used, status: 'failed', reason: 'provider.failed', detail };
     }
     const attempts = failedAttempts.length + 1;

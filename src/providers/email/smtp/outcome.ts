@@ -4,6 +4,7 @@
  * server accepts it with the final dot, so a connection lost before that has delivered nothing.
  */
 
+import { classify } from '../../../core/feedback/classify.ts';
 import { OutboundError } from '../../../lib/outbound.ts';
 import { isLocalFailure } from '../../../lib/outbound-error.ts';
 import { toReason } from '../../http-outcome.ts';
@@ -30,6 +31,11 @@ const unknownMailbox = /^5\d\d[ -]5\.1\.(1|6|10)\b/;
  */
 const recipientStatus = /^4\d\d[ -]4\.[127]\.\d|gr[ae]y-?list/i;
 
+/** A full mailbox by its status code. */
+const fullMailbox = /^[45]\d\d[ -][45]\.2\.2\b/;
+/** Status codes and words of other limits, of which servers say the same: of the server (x.3), the sender and the message. */
+const otherLimit = /^[45]\d\d[ -][45]\.[3-9]\.|\b(system|sender|sending|daily|hourly)\b/i;
+
 /** Mistakes in the message or the settings, found without the server. */
 const permanentCodes = new Set(['EENVELOPE', 'EMESSAGE', 'EAUTH', 'ECONFIG']);
 
@@ -46,6 +52,8 @@ export function toFailure(thrown: unknown, isTransmitted: boolean, secrets: read
   if (error instanceof OutboundError) return { ok: false, retry: error.kind !== 'refused', reason };
   const replied = reply ? replyCodeOf(reply) : 0;
   if (reply && replied) {
+    // Its owner can empty it, so it is not permanent, whatever the server says.
+    if (isMailboxFull(error, reply)) return { ok: false, retry: true, ofRecipient: true, mailboxFull: true, reason };
     const retry = replied < 500;
     const gone = !retry && error.command === 'RCPT TO' && unknownMailbox.test(reply);
     if (gone) return { ok: false, retry, gone, reason };
@@ -60,4 +68,9 @@ export function toFailure(thrown: unknown, isTransmitted: boolean, secrets: read
 function isOfRecipient({ command, code, response = '' }: SmtpError, replied: number): boolean {
   if (replied === 421) return false;
   return command === 'RCPT TO' || (code === 'EMESSAGE' && recipientStatus.test(response));
+}
+
+function isMailboxFull({ command, code }: SmtpError, reply: string): boolean {
+  if (command !== 'RCPT TO' && code !== 'EMESSAGE') return false;
+  return fullMailbox.test(reply) || (!otherLimit.test(reply) && classify([reply]).reason === 'mailbox_full');
 }
