@@ -103,6 +103,7 @@ CREATE TABLE channels (
   bulk_paused_reason text,
   reputation_since timestamptz,
   sent_before_since bigint NOT NULL DEFAULT 0,
+  paused_reason text,
   CONSTRAINT channels_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT channels_organization_id_project_id_slug_key UNIQUE NULLS NOT DISTINCT (organization_id, project_id, slug),
   CONSTRAINT channels_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,

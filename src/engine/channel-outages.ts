@@ -1,9 +1,9 @@
 /**
- * Records outages for operational webhooks: an outage begins when a provider's circuit opens, and ends with the next
- * message that is sent.
+ * Records outages for operational webhooks: an outage begins when a provider's circuit opens or its settings are doubted, and
+ * ends with the next message that is sent.
  */
 import type pg from 'pg';
-import { beginOutage, endOutage, listOutagesAcrossTenants } from '../db/operations/channel-outages.ts';
+import { beginOutage, endOutage, holdChannel, listOutagesAcrossTenants } from '../db/operations/channel-outages.ts';
 import type { PlannedChannel } from '../pipeline/plans.ts';
 import type { Log } from './log.ts';
 
@@ -27,6 +27,14 @@ export class ChannelOutages {
   circuitOpened(channel: PlannedChannel, provider: string): void {
     this.#outages.add(channelKey(channel));
     this.#logFailure(beginOutage(this.#pool, channel.organizationId, channel.id, provider));
+  }
+
+  /** Pauses the channel: with these settings, nothing that is sent says anything about the addresses. */
+  settingsDoubted(channel: PlannedChannel, provider: string, reason: string): void {
+    const { organizationId, id } = channel;
+    this.#outages.add(channelKey(channel));
+    this.#log.warn({ organization: organizationId, channel: id, provider, reason }, 'paused a channel');
+    this.#logFailure(holdChannel(this.#pool, organizationId, id, { provider, reason }));
   }
 
   /** Ends the channel's outage, if there is one. */

@@ -242,7 +242,12 @@ export async function replaceSecrets(
 export async function setChannelPaused(db: Db, organizationId: number, id: number, paused: boolean): Promise<void> {
   await db
     .updateTable('channels')
-    .set({ paused_at: paused ? sql`coalesce(paused_at, now())` : null, updated_at: sql`now()` })
+    .set({
+      paused_at: paused ? sql`coalesce(paused_at, now())` : null,
+      // That of an earlier pause does not explain this one.
+      paused_reason: paused ? sql`case when paused_at is not null then paused_reason end` : null,
+      updated_at: sql`now()`,
+    })
     .where('organization_id', '=', organizationId)
     .where('id', '=', id)
     .execute();

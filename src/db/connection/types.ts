@@ -155,6 +155,7 @@ export interface Channels {
   bulk_paused_reason: string | null;
   reputation_since: Date | null;
   sent_before_since: Generated<number>;
+  paused_reason: string | null;
 }
 
 export interface DedupKeys {

@@ -9,8 +9,9 @@ export interface PausedResource {
   id: number;
   path: string;
   since: Date;
-  /** `bulk`: the reputation guard holds bulk messages, and `reason` says why. */
+  /** `bulk`: the reputation guard holds bulk messages. */
   scope: 'all' | 'bulk';
+  /** Why the reputation guard or the engine paused it; null if a person did. */
   reason: string | null;
 }
 
@@ -19,7 +20,7 @@ export async function listPaused(db: Db, organizationId: number): Promise<Paused
   const { rows } = await sql<PausedResource>`
     select 'channel' as kind, c.id, concat_ws('/', p.slug, c.slug) as path, coalesce(c.paused_at, c.bulk_paused_at) as since,
       case when c.paused_at is null then 'bulk' else 'all' end as scope,
-      case when c.paused_at is null then c.bulk_paused_reason end as reason
+      case when c.paused_at is null then c.bulk_paused_reason else c.paused_reason end as reason
     from channels c
     left join projects p on p.organization_id = c.organization_id and p.id = c.project_id
     where c.organization_id = ${organizationId} and (c.paused_at is not null or c.bulk_paused_at is not null)
