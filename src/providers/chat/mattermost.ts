@@ -66,6 +66,7 @@ export const mattermost: Provider<typeof Settings> = {
     where: 'in Mattermost',
     isReady: true,
     anyoneMayAct: anyone_may_act,
+    isTokenProof: true,
     verify: () => genuine,
     read(body) {
       const press = parseObject(body);
