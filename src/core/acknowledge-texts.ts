@@ -11,6 +11,8 @@ export interface AcknowledgeTexts {
   resolved: string;
   /** The occurrence was cancelled, or has been deleted. */
   over: string;
+  /** The button is of another installation or channel, or of a time before its keys changed. */
+  stale: string;
   /** An action of the message was taken. */
   taken: string;
   notTaken: string;
@@ -28,6 +30,7 @@ const texts: Record<string, AcknowledgeTexts> = {
     acknowledged: 'Acknowledged by {by} on {at}. No one else is alerted.',
     resolved: 'Resolved by {by} on {at}.',
     over: 'This alert is over. There is nothing left to do.',
+    stale: 'This button no longer works. Nothing was changed.',
     taken: 'Done: {label}',
     notTaken: 'This could not be done: {reason}',
     unknownPerson:
@@ -43,6 +46,7 @@ const texts: Record<string, AcknowledgeTexts> = {
     acknowledged: 'Übernommen von {by} am {at}. Niemand wird weiter alarmiert.',
     resolved: 'Erledigt durch {by} am {at}.',
     over: 'Dieser Alarm ist beendet. Es ist nichts mehr zu tun.',
+    stale: 'Dieser Knopf funktioniert nicht mehr. Es wurde nichts geändert.',
     taken: 'Erledigt: {label}',
     notTaken: 'Das war nicht möglich: {reason}',
     unknownPerson:
@@ -58,6 +62,7 @@ const texts: Record<string, AcknowledgeTexts> = {
     acknowledged: 'Confirmado por {by} el {at}. No se avisará a nadie más.',
     resolved: 'Resuelto por {by} el {at}.',
     over: 'Esta alerta ha terminado. No queda nada por hacer.',
+    stale: 'Este botón ya no funciona. No se ha cambiado nada.',
     taken: 'Hecho: {label}',
     notTaken: 'No ha sido posible: {reason}',
     unknownPerson: 'Belfry no le reconoce y no ha cambiado nada. Pida a su administrador que le añada: {address}',
@@ -72,6 +77,7 @@ const texts: Record<string, AcknowledgeTexts> = {
     acknowledged: 'Pris en charge par {by} le {at}. Personne d’autre n’est alerté.',
     resolved: 'Résolu par {by} le {at}.',
     over: 'Cette alerte est terminée. Il ne reste rien à faire.',
+    stale: 'Ce bouton ne fonctionne plus. Rien n’a été modifié.',
     taken: 'Fait : {label}',
     notTaken: 'Cela n’a pas été possible : {reason}',
     unknownPerson:

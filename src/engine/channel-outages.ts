@@ -1,11 +1,11 @@
 /**
- * Outages of channels: one begins when a provider's circuit opens, and ends with the next message that is sent. Both are reported to
+ * Outages of channels: one begins when a provider's circuit opens or its settings are doubted, and ends with the next message that is sent. Both are reported to
  * operational webhooks. Meanwhile messages wait for long, which costs nothing, and one at a time is made due to test the provider. After
  * the end, all of them are.
  */
 import type pg from 'pg';
 import { releaseRetries } from '../db/ledger/releases.ts';
-import { beginOutage, endOutage, listOutagesAcrossTenants } from '../db/operations/channel-outages.ts';
+import { beginOutage, endOutage, holdChannel, listOutagesAcrossTenants } from '../db/operations/channel-outages.ts';
 import type { PlannedChannel } from '../pipeline/plans.ts';
 import type { Log } from './log.ts';
 
@@ -69,6 +69,14 @@ export class ChannelOutages {
     if (isAgain && !this.#outages.has(key)) return;
     this.#outages.set(key, { organizationId, id, testAt: until });
     if (!isAgain) this.#logFailure(beginOutage(this.#pool, organizationId, id, provider));
+  }
+
+  /** Pauses the channel: with these settings, nothing that is sent says anything about the addresses. */
+  settingsDoubted(channel: PlannedChannel, provider: string, reason: string): void {
+    const { organizationId, id } = channel;
+    this.#outages.set(channelKey(channel), { organizationId, id, testAt: Number.POSITIVE_INFINITY });
+    this.#log.warn({ organization: organizationId, channel: id, provider, reason }, 'paused a channel');
+    this.#logFailure(holdChannel(this.#pool, organizationId, id, { provider, reason }));
   }
 
   /** Ends the channel's outage, if there is one. */

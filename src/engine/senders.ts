@@ -10,7 +10,7 @@ import type { Delivery } from '../db/ledger/deliveries.ts';
 import { withHandoverCheck } from '../lib/handover.ts';
 import type { Outbound } from '../lib/outbound.ts';
 import { PrioritySemaphore } from '../lib/priority-semaphore.ts';
-import type { PlannedChannel, PlannedProvider } from '../pipeline/plans.ts';
+import { acceptsAddress, type PlannedChannel, type PlannedProvider } from '../pipeline/plans.ts';
 import type { Outcome, Outgoing, Sender, SentMessage, Tools } from '../providers/sending.ts';
 import { Destinations } from './destinations.ts';
 import type { Circuit } from './meters.ts';
@@ -33,6 +33,8 @@ const maxOpenMsOfType: Partial<Record<string, number>> = {
 const maxRetryAfterSeconds = 86_400;
 /** How long other messages wait for the outcome of the one that tests the provider. */
 export const halfOpenWaitMs = 1_000;
+/** Addresses in a row whose answer may be caused by wrong settings, after which the channel is paused. */
+export const maxDoubted = 10;
 
 interface OpenSender {
   type: string;
@@ -48,6 +50,10 @@ interface OpenSender {
   circuitOpenUntil: number;
   /** Tests that failed since the circuit opened. */
   failedTests: number;
+  /** Whether any message was sent with these settings. */
+  hasSent: boolean;
+  /** Addresses that are gone unless the settings are wrong. */
+  doubted: Set<string>;
 }
 
 /** Receives the outages of channels. */
@@ -55,6 +61,8 @@ interface OutageListener {
   /** The circuit of one of the channel's providers has opened, or opened again after a test. */
   circuitOpened(channel: PlannedChannel, provider: string, until: number, isAgain: boolean): void;
   messageSent(channel: PlannedChannel): void;
+  /** No address could be reached, and the settings may be the cause. */
+  settingsDoubted(channel: PlannedChannel, provider: string, reason: string): void;
 }
 
 export class Senders {
@@ -135,7 +143,7 @@ export class Senders {
     open.destinations.enter(address);
     const beganAt = performance.now();
     try {
-      const outcome = limitWait(await call(open.sender));
+      const outcome = this.#weigh(open, channel, index, address, limitWait(await call(open.sender)));
       if (outcome.ok) open.destinations.recordSent(address);
       // Neither a failure of the provider nor proof that it works.
       if (!outcome.ok && outcome.ofRecipient) {
@@ -193,9 +201,35 @@ export class Senders {
       failures: 0,
       circuitOpenUntil: 0,
       failedTests: 0,
+      hasSent: false,
+      doubted: new Set(),
     };
     this.#open.set(name, opened);
     return opened;
+  }
+
+  /**
+   * Decides whether an address is gone that wrong settings would make look so: only if another one was reached with the same
+   * settings, and no other provider of the channel can send to it. Until then, the message is tried again.
+   */
+  #weigh(open: OpenSender, channel: PlannedChannel, index: number, address: string, outcome: Outcome): Outcome {
+    if (outcome.ok) {
+      open.hasSent = true;
+      if (open.doubted.size > 0) open.doubted.clear();
+      return outcome;
+    }
+    const { doubt, gone: _, ...failure } = outcome;
+    if (doubt === undefined) return outcome;
+    if (channel.providers.slice(index + 1).some(one => acceptsAddress(one, address))) return failure;
+    if (open.hasSent) return { ...failure, gone: true };
+    open.doubted.add(address);
+    const reason = `${failure.reason}: ${doubt}`;
+    if (open.doubted.size >= maxDoubted) {
+      open.doubted.clear();
+      const why = `${maxDoubted} addresses in a row were refused, and none was reached (${reason}). Then resume the channel.`;
+      this.#outages.settingsDoubted(channel, open.provider, why);
+    }
+    return { ...failure, retry: true, ofRecipient: true, reason };
   }
 
   /** Counts only failures of the provider, not of a single message. */
@@ -238,7 +272,7 @@ async function guarded(mayHandOver: () => boolean, call: () => Promise<Outcome>)
 }
 
 const nothing = () => {};
-const noListener: OutageListener = { circuitOpened: nothing, messageSent: nothing };
+const noListener: OutageListener = { circuitOpened: nothing, messageSent: nothing, settingsDoubted: nothing };
 
 function senderKey(channel: PlannedChannel, index: number): string {
   return `${channel.organizationId}/${channel.id}/${index}`;

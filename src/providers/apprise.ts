@@ -1,7 +1,7 @@
 /** https://github.com/caronc/apprise-api: a server that passes messages on to the services that Apprise supports. */
 import { Type } from 'typebox';
 import type { Content } from '../core/render/render.ts';
-import { headingOf } from './chat-text.ts';
+import { breakMentions, headingOf } from './chat-text.ts';
 import { join, serverUrl, TimeoutMs } from './fields.ts';
 import { basic, pick, sendHttp, toBase64 } from './http-outcome.ts';
 import { type Provider, settings } from './provider.ts';
@@ -72,8 +72,16 @@ export const apprise: Provider<typeof Settings> = {
 };
 
 function toBody(content: Content): object {
-  const title = headingOf(content) || undefined;
+  const title = breakMentions(headingOf(content)) || undefined;
   return content.html !== undefined
-    ? { title, body: content.html, format: 'html' }
-    : { title, body: content.text || content.title, format: 'text' };
+    ? { title, body: breakMentionsInHtml(content.html), format: 'html' }
+    : { title, body: breakMentions(content.text || content.title), format: 'text' };
+}
+
+/** Apprise turns the HTML into text for services that read an @ as a mention. Styles have their own. */
+function breakMentionsInHtml(html: string): string {
+  return html
+    .split(/(<style[^>]*>[^<]*<\/style>|<[^>]*>)/i)
+    .map((piece, i) => (i % 2 === 1 ? piece : breakMentions(piece)))
+    .join('');
 }

@@ -82,7 +82,10 @@ export async function hashPieces(pieces: readonly Buffer[]): Promise<string> {
 }
 
 /** Turns the failure of an upload into that of the message: nothing has reached the recipient, whatever became of it. */
-export function uploadFailure({ unknown: _, gone: __, ...failure }: Failure, { name }: Attachment): Failure {
+export function uploadFailure(
+  { unknown: _, gone: __, doubt: ___, ...failure }: Failure,
+  { name }: Attachment,
+): Failure {
   return { ...failure, reason: toReason(`uploading ${name}: ${failure.reason}`) };
 }
 

@@ -125,6 +125,17 @@ export function readRetryAfter(value: string | undefined, now = currentTime()): 
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(Math.ceil(seconds), 0), maxWaitSeconds);
 }
 
+/** Returns the wait until a time in seconds since 1970, as some services name the end of a rate limit. */
+export function readResetTime(value: string | undefined, now = currentTime()): number | undefined {
+  const resetAt = Number(value);
+  return resetAt > 0 ? readRetryAfter(Math.max(resetAt - now / 1_000, 0).toFixed(3)) : undefined;
+}
+
+/** Returns a temporary failure with the wait that the service asked for, if it did. */
+export function busy(retryAfterSeconds: number | undefined): Partial<Failure> {
+  return { retry: true, ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
+}
+
 /** Returns one short line without secrets. */
 export function toReason(text: string, secrets: HttpSend['secrets'] = []): string {
   let line = text;

@@ -88,6 +88,8 @@ export interface Interactions {
   setup?: string;
   /** Whether people whom Belfry does not know may act. */
   anyoneMayAct: boolean;
+  /** The service signs nothing: only the token of the button shows that it sent the request. */
+  isTokenProof?: true;
   /** Checks that the service itself sent the request, recently if the service says when. */
   verify(request: FeedbackRequest, now: number): Verification;
   /**

@@ -74,6 +74,11 @@ export type Outcome =
       local?: true;
       /** This address will never work again: it is disabled or removed. */
       gone?: boolean;
+      /**
+       * What to check first: with wrong settings, the service would report every address as gone. Such an answer counts only once
+       * another address was reached with the same settings.
+       */
+      doubt?: string;
       /** The failure concerns this recipient, or the server that its address leads to: it says nothing about the provider. */
       ofRecipient?: true;
       /** The mailbox is full: retried at longer intervals, also if the server calls it permanent. Implies `ofRecipient`. */

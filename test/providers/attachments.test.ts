@@ -282,6 +282,7 @@ describe('chats', () => {
       filename: 'logo.png',
       url: 'mxc://acme.test/abc',
       info: { mimetype: 'image/png', size: 9 },
+      'm.mentions': {},
     });
   });
 

@@ -132,6 +132,7 @@ describe('on the wire', () => {
           To: [{ Email: 'jane@acme.test' }],
           ReplyTo: { Email: 'help@acme.test' },
           Subject: 'Order 7 is paid',
+          TemplateLanguage: false,
           TextPart: 'Hello Jane',
           HTMLPart: '<p>Hello <b>Jane</b></p>',
           CustomID: id,

@@ -188,6 +188,15 @@ describe('Vonage', () => {
   });
 });
 
+test('twilio signs every different value of a repeated field, in order', () => {
+  const body = 'To=%2B1&MediaUrl=https%3A%2F%2Fb.test&MediaUrl=https%3A%2F%2Fa.test&MediaUrl=https%3A%2F%2Fb.test';
+  const signature = ofUrl('MediaUrlhttps://a.testMediaUrlhttps://b.testTo+1');
+  const contentType = 'application/x-www-form-urlencoded';
+  expect(check('twilio', { body, contentType, headers: { 'x-twilio-signature': signature } })).toMatchObject({
+    ok: true,
+  });
+});
+
 describe.each(['twilio', 'mandrill'])('%s', name => {
   test('refuses a request that was signed for another URL', async () => {
     const request = { ...signed[name]!.send(secret, seconds), url: 'https://belfry.acme.test/feedback/other/' };

@@ -11,9 +11,9 @@ const wire = openWire();
 const bodyOf = (seen: RecordedRequest) => JSON.parse(seen.body);
 
 describe('a message of type chat', () => {
-  it('is Markdown in which a value is neither markup nor addresses a room', () => {
+  it('is Markdown in which a value is no markup', () => {
     const { markup, html } = render('Hello **{{ v }}**', { medium: 'chat', scope: { v: '*x* @all @Channel @here' } });
-    expect(markup).toBe('Hello **\\*x\\* @\u200ball @\u200bChannel @\u200bhere**');
+    expect(markup).toBe('Hello **\\*x\\* @all @Channel @here**');
     expect(html).toMatch(/^<p[^>]*>Hello <strong>\*x\* @all @Channel @here<\/strong><\/p>\n$/);
   });
 });
@@ -65,7 +65,11 @@ describe('Matrix', () => {
       '<p><strong>a &lt; b</strong></p><p>Hi <a href="https://a.test">x</a></p>',
     );
     const long = await wire.send(matrix, { content: { html: 'x'.repeat(20_001) } });
-    expect(bodyOf(long.seen)).toEqual({ msgtype: 'm.text', body: 'Order 7 is paid\n\nHello Jane' });
+    expect(bodyOf(long.seen)).toEqual({
+      msgtype: 'm.text',
+      body: 'Order 7 is paid\n\nHello Jane',
+      'm.mentions': {},
+    });
   });
 
   it('is not asked to send to something that is not a room', async () => {

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { providers } from '../../src/providers/index.ts';
 import { checkEntry } from '../../src/providers/provider.ts';
+import { whatsappError } from '../support/answers/sms.ts';
 import { account, chatCases } from '../support/compliance-chat.ts';
 import { smsCases } from '../support/compliance-sms.ts';
 import { json, openWire } from '../support/wire.ts';
@@ -240,7 +241,7 @@ describe('WhatsApp', () => {
   });
 
   it('says what to do when the 24 hours are over', async () => {
-    const { outcome } = await wire.send(whatsapp, { reply: whatsapp.errors['the end of the 24 hours'][0] });
+    const { outcome } = await wire.send(whatsapp, { reply: whatsappError(400, 131_047) });
     expect(outcome).toMatchObject({ reason: expect.stringMatching(/24 hours.*template/) });
   });
 });

@@ -33,7 +33,7 @@ async function change(name: string, action: 'update' | 'retract', sent: Partial<
 }
 
 const slackText = '*Order 7 is paid*\n\nHello Jane\n\nAcknowledged by Jane_*&lt;!here&gt;, 10:04';
-const matrixMessage = { msgtype: 'm.text', body: plain };
+const matrixMessage = { msgtype: 'm.text', body: plain, 'm.mentions': {} };
 const slackId = { channel: 'C0123456789', ts: '1503435956.000247' };
 const room = '/_matrix/client/v3/rooms/!room7%3Aacme.test';
 

@@ -133,12 +133,6 @@ export const chatCases = {
       headers: { authorization: 'Bot hush-hush_hush-hush', 'content-type': 'application/json' },
       body: { content: '**Order 7 is paid**\n\nHello Jane', allowed_mentions: { parse: [] } },
     },
-    errors: {
-      'a user who cannot be messaged': [
-        json(403, { message: 'Cannot send messages to this user', code: 50007 }),
-        { retry: false, gone: true },
-      ],
-    },
   } satisfies ComplianceCase<typeof discordBot.settings>,
 
   'telegram-bot': {

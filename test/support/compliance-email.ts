@@ -71,7 +71,7 @@ export const emailCases = {
         Message: 'OK',
       }),
       id: '0a129aee-e1cd-480d-b08d-4f48548ff48d',
-      refused: words => json(422, { ErrorCode: 406, Message: words }),
+      refused: words => json(422, { ErrorCode: 300, Message: words }),
     },
   } satisfies ComplianceCase<typeof postmark.settings>,
 
@@ -85,9 +85,6 @@ export const emailCases = {
       refused: words => json(422, { statusCode: 422, name: 'validation_error', message: words }),
       denied: json(403, { statusCode: 403, name: 'invalid_api_key', message: 'API key is invalid' }),
       checked: json(401, { statusCode: 401, name: 'restricted_api_key', message: 'restricted to only send emails' }),
-    },
-    errors: {
-      'a domain that is not verified': [json(403, { statusCode: 403, name: 'validation_error' }), { retry: false }],
     },
   } satisfies ComplianceCase<typeof resend.settings>,
 
@@ -133,9 +130,6 @@ export const emailCases = {
         tags: ['acme', 'order-paid', 'Receipt, by mail'],
       },
     },
-    errors: {
-      'no credits left': [json(402, { code: 'not_enough_credits', message: 'no' }), { retry: false }],
-    },
   } satisfies ComplianceCase<typeof brevo.settings>,
 
   sparkpost: {
@@ -165,13 +159,6 @@ export const emailCases = {
         options: { open_tracking: false, click_tracking: false, transactional: true },
       },
     },
-    errors: {
-      'a sending limit': [json(420, { errors: [{ message: 'Exceed Sending Limit', code: '2101' }] }), { retry: true }],
-      'a key without the permission': [
-        json(403, { errors: [{ message: 'Forbidden.' }] }),
-        { retry: false, denied: true },
-      ],
-    },
   } satisfies ComplianceCase<typeof sparkpost.settings>,
 
   mailersend: {
@@ -195,10 +182,6 @@ export const emailCases = {
         html: '<p>Hello <b>Jane</b></p>',
         tags: ['acme', 'order-paid', 'Receipt, by mail'],
       },
-    },
-    errors: {
-      maintenance: [json(421, { message: 'wait' }), { retry: true }],
-      'a token without the permission': [json(403, { message: 'no' }), { retry: false, denied: true }],
     },
   } satisfies ComplianceCase<typeof mailersend.settings>,
 
@@ -224,12 +207,6 @@ export const emailCases = {
         category: 'order-paid',
         custom_variables: { belfry_id: exampleId },
       },
-    },
-    errors: {
-      'a token of another domain': [
-        json(403, { success: false, errors: ['Forbidden'] }),
-        { retry: false, denied: true },
-      ],
     },
   } satisfies ComplianceCase<typeof mailtrap.settings>,
 };

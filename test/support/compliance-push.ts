@@ -34,9 +34,6 @@ export const serviceAccount = (tokenUri = signInUrl) =>
 
 export const appleToken = 'ab'.repeat(32);
 export const deviceOf = (token: string, app = 'com.acme.shop') => JSON.stringify({ platform: 'android', app, token });
-const gone = { retry: false, gone: true } as const;
-const denied = { retry: false, denied: true } as const;
-const permanent = { retry: false } as const;
 const fcmError = (code: number, errorCode: string, message = 'no') =>
   json(code, {
     error: {
@@ -47,13 +44,6 @@ const fcmError = (code: number, errorCode: string, message = 'no') =>
     },
   });
 const apnsError = (status: number, reason: string) => json(status, { reason });
-const each = (
-  status: number,
-  reasons: string[],
-  outcome: typeof gone | typeof denied | { retry: boolean; ofRecipient?: true },
-) =>
-  Object.fromEntries(reasons.map(reason => [reason, [apnsError(status, reason), outcome] as [never, typeof outcome]]));
-
 export const pushCases = {
   fcm: {
     provider: fcm,
@@ -80,24 +70,6 @@ export const pushCases = {
           webpush: { headers: { TTL: '60' } },
         },
       },
-    },
-    errors: {
-      UNREGISTERED: [fcmError(404, 'UNREGISTERED'), gone],
-      'INVALID_ARGUMENT of the token': [
-        fcmError(400, 'INVALID_ARGUMENT', 'The registration token is not a valid FCM registration token'),
-        gone,
-      ],
-      'INVALID_ARGUMENT of the message': [fcmError(400, 'INVALID_ARGUMENT', 'Message is too big'), permanent],
-      SENDER_ID_MISMATCH: [fcmError(403, 'SENDER_ID_MISMATCH'), permanent],
-      QUOTA_EXCEEDED: [fcmError(429, 'QUOTA_EXCEEDED'), { retry: true, retryAfterSeconds: 60 }],
-      UNSPECIFIED_ERROR: [fcmError(400, 'UNSPECIFIED_ERROR'), permanent],
-      UNAVAILABLE: [fcmError(503, 'UNAVAILABLE'), { retry: true }],
-      INTERNAL: [fcmError(500, 'INTERNAL'), { retry: true }],
-      THIRD_PARTY_AUTH_ERROR: [fcmError(401, 'THIRD_PARTY_AUTH_ERROR'), denied],
-      'an account without the permission': [
-        json(403, { error: { code: 403, message: 'no', status: 'PERMISSION_DENIED' } }),
-        denied,
-      ],
     },
   } satisfies ComplianceCase<typeof fcm.settings>,
 
@@ -130,26 +102,6 @@ export const pushCases = {
         'apns-expiration': '1893553505',
       },
       body: { belfry_id: id, aps: { alert: { title: 'Order 7 is paid', body: 'Hello Jane' }, sound: 'default' } },
-    },
-    // The whole table of Apple.
-    errors: {
-      ...each(400, ['BadDeviceToken'], gone),
-      ...each(410, ['Unregistered', 'ExpiredToken'], gone),
-      ...each(400, ['BadCollapseId', 'BadExpirationDate', 'BadMessageId', 'BadPriority', 'BadTopic'], permanent),
-      ...each(400, ['DeviceTokenNotForTopic', 'DuplicateHeaders', 'InvalidPushType', 'MissingDeviceToken'], permanent),
-      ...each(400, ['MissingTopic', 'PayloadEmpty'], permanent),
-      ...each(404, ['BadPath'], permanent),
-      ...each(405, ['MethodNotAllowed'], permanent),
-      ...each(413, ['PayloadTooLarge'], permanent),
-      ...each(400, ['IdleTimeout'], { retry: true }),
-      ...each(400, ['TopicDisallowed'], denied),
-      ...each(403, ['BadCertificate', 'BadCertificateEnvironment', 'Forbidden', 'InvalidProviderToken'], denied),
-      ...each(403, ['MissingProviderToken', 'UnrelatedKeyIdInToken', 'BadEnvironmentKeyIdInToken'], denied),
-      ...each(403, ['ExpiredProviderToken'], { retry: true }),
-      ...each(429, ['TooManyProviderTokenUpdates'], { retry: true }),
-      ...each(429, ['TooManyRequests'], { retry: true, ofRecipient: true }),
-      ...each(500, ['InternalServerError'], { retry: true }),
-      ...each(503, ['ServiceUnavailable', 'Shutdown'], { retry: true }),
     },
   } satisfies ComplianceCase<typeof apns.settings>,
 };

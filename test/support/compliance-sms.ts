@@ -7,29 +7,13 @@ import { smsGateway } from '../../src/providers/sms/sms-gateway.ts';
 import { sns } from '../../src/providers/sms/sns.ts';
 import { twilioVoice } from '../../src/providers/voice/twilio-voice.ts';
 import { whatsapp } from '../../src/providers/whatsapp/whatsapp.ts';
+import { awsError, whatsappError } from './answers/sms.ts';
 import { base64, type ComplianceCase, exampleId as id, json } from './compliance.ts';
 
 const type = 'application/json';
 const address = '+15555550123';
 const uuid = 'a1b2c3d4-0000-4000-8000-000000000000';
-const denied = { retry: false, denied: true } as const;
-const awsError = (status: number, code: string, message: string) => ({
-  status,
-  headers: { 'content-type': 'text/xml' },
-  body: `<ErrorResponse xmlns="http://sns.amazonaws.com/doc/2010-03-31/"><Error><Type>Sender</Type><Code>${code}</Code><Message>${message}</Message></Error><RequestId>r</RequestId></ErrorResponse>`,
-});
-
 const account = `AC${'0123456789abcdef'.repeat(2)}`;
-const whatsappError = (status: number, code: number, details: string) =>
-  json(status, {
-    error: {
-      message: `(#${code}) x`,
-      type: 'OAuthException',
-      code,
-      error_data: { messaging_product: 'whatsapp', details },
-    },
-  });
-
 export const smsCases = {
   plivo: {
     provider: plivo,
@@ -68,9 +52,6 @@ export const smsCases = {
       headers: { authorization: 'Bearer hush-token', 'content-type': type },
       body: { from: '+15555550100', to: [address], body: 'Hello Jane', type: 'mt_text', client_reference: id },
     },
-    errors: {
-      'a sender of another account': [json(403, { code: 'unknown_originator', text: 'no' }), { retry: false }],
-    },
   } satisfies ComplianceCase<typeof sinch.settings>,
 
   infobip: {
@@ -97,16 +78,6 @@ export const smsCases = {
       headers: { authorization: 'App hush-key', accept: type, 'content-type': type },
       body: { messages: [{ sender: 'Acme', destinations: [{ to: '15555550123' }], content: { text: 'Hello Jane' } }] },
     },
-    errors: {
-      'a message that was rejected with status 200': [
-        json(200, { messages: [{ messageId: 'm', status: { groupName: 'REJECTED', description: 'no' } }] }),
-        { retry: false },
-      ],
-      'the older form of an error': [
-        json(401, { requestError: { serviceException: { messageId: 'UNAUTHORIZED', text: 'Invalid login details' } } }),
-        denied,
-      ],
-    },
   } satisfies ComplianceCase<typeof infobip.settings>,
 
   bird: {
@@ -126,9 +97,6 @@ export const smsCases = {
         receiver: { contacts: [{ identifierKey: 'phonenumber', identifierValue: address }] },
         body: { type: 'text', text: { text: 'Hello Jane' } },
       },
-    },
-    errors: {
-      'a key without access to the channel': [json(403, { code: 'AccessDenied', message: 'no' }), denied],
     },
   } satisfies ComplianceCase<typeof bird.settings>,
 
@@ -151,12 +119,6 @@ export const smsCases = {
       },
       id: '94f20ce6-13c5',
       refused: words => awsError(400, 'InvalidParameter', words),
-    },
-    errors: {
-      'a number that has opted out': [awsError(400, 'OptedOut', 'no'), { retry: false, gone: true }],
-      'throttling with status 400': [awsError(400, 'Throttling', 'wait'), { retry: true }],
-      'a wrong secret key': [awsError(403, 'SignatureDoesNotMatch', 'no'), denied],
-      'a user without the permission': [awsError(403, 'AuthorizationError', 'no'), denied],
     },
   } satisfies ComplianceCase<typeof sns.settings>,
 
@@ -208,10 +170,6 @@ export const smsCases = {
           '<?xml version="1.0" encoding="UTF-8"?><Response><Say language="en-US">Order 7 is paid Hello Jane</Say></Response>',
       },
     },
-    errors: {
-      'a number that does not exist': [json(400, { code: 21211, message: 'no' }), { retry: false, gone: true }],
-      'too many calls at once': [json(429, { code: 20429, message: 'wait' }), { retry: true }],
-    },
   } satisfies ComplianceCase<typeof twilioVoice.settings>,
 
   whatsapp: {
@@ -240,26 +198,6 @@ export const smsCases = {
         text: { preview_url: false, body: 'Order 7 is paid\n\nHello Jane' },
         biz_opaque_callback_data: id,
       },
-    },
-    errors: {
-      'a token that expired': [whatsappError(401, 190, 'no'), denied],
-      'a missing permission': [whatsappError(403, 200, 'no'), denied],
-      ...Object.fromEntries(
-        [4, 80_007, 130_429, 131_048, 131_056].map(code => [
-          `the rate limit ${code}, with status 400`,
-          // The last one is about one recipient.
-          [whatsappError(400, code, 'wait'), { retry: true, ...(code === 131_056 && { ofRecipient: true }) }] as [
-            ReturnType<typeof json>,
-            { retry: boolean },
-          ],
-        ]),
-      ),
-      'a blocked account (368)': [whatsappError(403, 368, 'no'), { retry: false }],
-      'a locked account (131031)': [whatsappError(403, 131031, 'no'), { retry: false }],
-      'an outage, with status 400': [whatsappError(400, 131016, 'wait'), { retry: true }],
-      'the end of the 24 hours': [whatsappError(400, 131047, 'no'), { retry: false }],
-      'a template that does not exist': [whatsappError(404, 132001, 'no'), { retry: false }],
-      'a number without WhatsApp, which may get it later': [whatsappError(400, 131026, 'no'), { retry: false }],
     },
   } satisfies ComplianceCase<typeof whatsapp.settings>,
 };

@@ -37,11 +37,7 @@ export interface ComplianceCase<S extends TObject = TObject> {
   };
   /** The request for `exampleOutgoing`, compared completely except for headers of the transport. */
   request?: { method?: string; path: string; headers: Record<string, string>; body: unknown };
-  /** Further documented errors by their meaning, with their outcomes. */
-  errors?: Record<string, [reply: PlainReply, outcome: Partial<Failure>]>;
 }
-
-type Failure = Extract<Outcome, { ok: false }>;
 
 /** Long enough for a busy machine; the test that waits for a timeout sets its own. */
 const timeoutMs = 10_000;
@@ -185,11 +181,6 @@ export function complianceSuite<S extends TObject>(name: string, suite: Complian
         for (const reply of ['drop', { status: 503 }] as const) expect(await ask(reply)).not.toHaveProperty('denied');
       });
     }
-
-    it.each(Object.entries(suite.errors ?? {}))('classifies this error: %s', async (_, [reply, outcome]) => {
-      const { reason: _reason, ...found } = (await sendTo(reply)) as Failure;
-      expect(found).toEqual({ ok: false, ...outcome });
-    });
 
     it('treats a rejection as permanent, with the reason given by the provider', async () => {
       const outcome = await sendTo(answers.refused('the moon is full'));

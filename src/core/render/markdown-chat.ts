@@ -63,9 +63,8 @@ function escapeDiscord(text: string): string {
     .split(bareUrl)
     .map((piece, i) => (i % 2 === 1 ? piece : piece.replace(/[\\*_~`|<>[\]()]/g, '\\$&')))
     .join('')
-    .replace(/^([ \t]*)([#\-+])/gm, '$1\\$2')
-    .replace(/^([ \t]*\d+)([.)])/gm, '$1\\$2')
-    .replace(/@(?=everyone|here)/g, `@${invisible}`);
+    .replace(/^([ \t]*)([#\-+=])/gm, '$1\\$2')
+    .replace(/^([ \t]*\d+)([.)])/gm, '$1\\$2');
 }
 
 const discord: Dialect = {
@@ -88,12 +87,6 @@ const discord: Dialect = {
   rule: '———',
 };
 
-/** Markdown as Mattermost, Zulip, Webex and others read it, where more names address a whole room. */
-const chat: Dialect = {
-  ...discord,
-  text: text => escapeDiscord(text).replace(/@(?=all|channel)/gi, `@${invisible}`),
-};
-
 const telegram: Dialect = {
   text: escapeAngles,
   codeText: escapeAngles,
@@ -112,7 +105,8 @@ const telegram: Dialect = {
   rule: '———',
 };
 
-const dialects = { slack, discord, telegram, chat };
+/** Mattermost, Zulip, Webex and others read the same Markdown as Discord. Providers make mentions harmless. */
+const dialects = { slack, discord, telegram, chat: discord };
 type ChatMedium = keyof typeof dialects;
 
 export function isChatMedium(medium: string): medium is ChatMedium {

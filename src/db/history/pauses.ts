@@ -11,7 +11,7 @@ export interface PausedResource {
   since: Date;
   /** `bulk`: the reputation guard holds bulk messages. */
   scope: 'all' | 'bulk';
-  /** From the person who paused it, or from the reputation guard. */
+  /** From the person who paused it, or from the reputation guard or the engine. */
   reason: string | null;
 }
 

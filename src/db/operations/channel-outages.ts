@@ -18,6 +18,30 @@ export async function beginOutage(pool: pg.Pool, organizationId: number, channel
   await pool.query({ ...begin, values: [organizationId, channelId, provider] });
 }
 
+const hold = {
+  name: 'hold_channel',
+  text: `
+    with held as (
+      update channels set paused_at = now(), paused_reason = $4, updated_at = now()
+      where organization_id = $1 and id = $2 and paused_at is null
+      returning organization_id, id as channel_id
+    ), begun as (
+      insert into channel_outages (organization_id, channel_id) select organization_id, channel_id from held
+      on conflict do nothing
+    ), ${channelEventsText('held', 'channel.unhealthy', `'provider', $3::text, 'reason', $4::text`)}
+    select channel_id from held`,
+};
+
+/** Pauses a channel until a person has checked its settings, and queues `channel.unhealthy`; does nothing if it is paused. */
+export async function holdChannel(
+  pool: pg.Pool,
+  organizationId: number,
+  channelId: number,
+  { provider, reason }: { provider: string; reason: string },
+): Promise<void> {
+  await pool.query({ ...hold, values: [organizationId, channelId, provider, reason] });
+}
+
 const end = {
   name: 'end_outage',
   text: `

@@ -4,6 +4,7 @@ import { headingOf, paragraphs, truncateBytes } from '../chat-text.ts';
 import { secretPartsOf, secretUrl, TimeoutMs } from '../fields.ts';
 import { pick, sendHttp } from '../http-outcome.ts';
 import { type ShownButton, shownButtons } from '../interactions.ts';
+import { maxBytes } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 
@@ -11,9 +12,6 @@ const Settings = settings({
   url: secretUrl('The webhook URL, from Apps & integrations in the settings of the space.'),
   timeout_ms: TimeoutMs,
 });
-
-/** The limit is 32,000 bytes for the whole message. */
-const maxBytes = 31_000;
 
 export const googleChat: Provider<typeof Settings> = {
   name: 'google-chat',
@@ -30,7 +28,7 @@ export const googleChat: Provider<typeof Settings> = {
     const secrets = secretPartsOf(url);
     return httpSender(({ content, buttons }) => {
       const card = toCard(shownButtons(buttons, { callbacks: false, maxLabel: 75 }));
-      const maxTextBytes = maxBytes - Buffer.byteLength(card ? JSON.stringify(card) : '');
+      const maxTextBytes = maxBytes.googleChat.text - Buffer.byteLength(card ? JSON.stringify(card) : '');
       return sendHttp(outbound, {
         url,
         headers: { 'content-type': 'application/json; charset=UTF-8' },
@@ -39,6 +37,11 @@ export const googleChat: Provider<typeof Settings> = {
         secrets,
         id: ({ json }) => pick(json, 'name'),
         errorText: ({ json }) => pick(json, 'error', 'message'),
+        // The key or the token of the URL is wrong, or webhooks are switched off.
+        classify: ({ status, json }) =>
+          status === 403 || pick(json, 'error', 'status') === 'PERMISSION_DENIED'
+            ? { retry: false, denied: true }
+            : undefined,
       });
     });
   },

@@ -5,6 +5,7 @@ import { escapeAngles, headingOf, toPlainText, truncateBytes } from '../chat-tex
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
 import { uploadFailure } from '../http-files.ts';
 import { type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { maxBytes } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { type Attachment, httpSender, type Outcome, type Outgoing } from '../sending.ts';
 
@@ -27,8 +28,8 @@ const Settings = settings({
   timeout_ms: TimeoutMs,
 });
 
-/** An event may have 65,536 bytes in all. */
-const maxBytes = 20_000;
+/** Without this field, servers look for names in the text, and `@room` notifies everyone. */
+const noMentions = { 'm.mentions': {} };
 
 export const matrix: Provider<typeof Settings> = {
   name: 'matrix',
@@ -75,7 +76,11 @@ export const matrix: Provider<typeof Settings> = {
         id: ({ json }) => pick(json, 'event_id'),
       });
     };
-    const toEvent = (content: Content) => ({ msgtype: notice ? 'm.notice' : 'm.text', ...toBody(content) });
+    const toEvent = (content: Content) => ({
+      msgtype: notice ? 'm.notice' : 'm.text',
+      ...toBody(content),
+      ...noMentions,
+    });
 
     /** Returns the URI of a file that no room has yet. */
     const upload = async (attachment: Attachment): Promise<Outcome> => {
@@ -127,16 +132,17 @@ export const matrix: Provider<typeof Settings> = {
 
 function toFile({ name, contentType, file }: Attachment, url: string): object {
   const msgtype = contentType.startsWith('image/') ? 'm.image' : 'm.file';
-  return { msgtype, body: name, filename: name, url, info: { mimetype: contentType, size: file.bytes.length } };
+  const info = { mimetype: contentType, size: file.bytes.length };
+  return { msgtype, body: name, filename: name, url, info, ...noMentions };
 }
 
 function toBody(content: Content): { body: string; format?: string; formatted_body?: string } {
-  const body = truncateBytes(toPlainText(content), maxBytes);
+  const body = truncateBytes(toPlainText(content), maxBytes.matrix.text);
   const heading = headingOf(content);
   // Matrix allows no styles.
   const html = content.html?.replace(/ (?:style|class)="[^"]*"/g, '').trim() ?? '';
   const formatted = heading && html ? `<p><strong>${escapeAngles(heading)}</strong></p>${html}` : html;
-  if (!formatted || Buffer.byteLength(formatted) > maxBytes) return { body };
+  if (!formatted || Buffer.byteLength(formatted) > maxBytes.matrix.text) return { body };
   return { body, format: 'org.matrix.custom.html', formatted_body: formatted };
 }
 

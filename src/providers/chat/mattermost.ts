@@ -1,11 +1,20 @@
 /** https://api.mattermost.com/#tag/posts/operation/CreatePost, as a bot. */
 import { Type } from 'typebox';
-import { escapeMarkdown, paragraphs, toMarkdown, truncate } from '../chat-text.ts';
+import { breakMentions, escapeMarkdown, paragraphs, toMarkdown, truncate } from '../chat-text.ts';
 import { parseObject } from '../feedback/payload.ts';
 import { genuine } from '../feedback/signatures.ts';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
-import { type HttpSend, pick, sendHttp } from '../http-outcome.ts';
+import {
+  busy,
+  type Failure,
+  type HttpSend,
+  type ProviderAnswer,
+  pick,
+  readRetryAfter,
+  sendHttp,
+} from '../http-outcome.ts';
 import { anyoneMayAct, jsonResponse, nothingToSay, shownButtons } from '../interactions.ts';
+import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender, type Outgoing } from '../sending.ts';
 
@@ -23,7 +32,7 @@ const Settings = settings({
   timeout_ms: TimeoutMs,
 });
 
-const maxLength = 16_383;
+const max = maxCharacters.mattermost;
 
 /** The channel was deleted or archived. A channel that is not found may only lack the bot. */
 const goneErrors = new Set(['api.post.create_post.can_not_post_to_deleted.error']);
@@ -57,6 +66,7 @@ export const mattermost: Provider<typeof Settings> = {
     where: 'in Mattermost',
     isReady: true,
     anyoneMayAct: anyone_may_act,
+    isTokenProof: true,
     verify: () => genuine,
     read(body) {
       const press = parseObject(body);
@@ -77,7 +87,7 @@ export const mattermost: Provider<typeof Settings> = {
         timeoutMs: timeout_ms,
         secrets: [token],
         errorText: ({ json }) => pick(json, 'message'),
-        classify: ({ json }) => (goneErrors.has(pick(json, 'id') ?? '') ? { retry: false, gone: true } : undefined),
+        classify,
         ...more,
       });
     return httpSender(
@@ -85,7 +95,7 @@ export const mattermost: Provider<typeof Settings> = {
         call('', {
           body: JSON.stringify({
             channel_id: channel_id ?? address,
-            message: truncate(withLinks(toMarkdown(content), buttons), maxLength),
+            message: truncate(withLinks(toMarkdown(content), buttons), max.text),
             ...toProps(buttons, interactionUrl),
           }),
           id: ({ json }) => pick(json, 'id'),
@@ -95,7 +105,7 @@ export const mattermost: Provider<typeof Settings> = {
         update: ({ messageId, content }) =>
           call(`/${encodeURIComponent(messageId)}/patch`, {
             method: 'PUT',
-            body: JSON.stringify({ message: truncate(toMarkdown(content), maxLength), props: {} }),
+            body: JSON.stringify({ message: truncate(toMarkdown(content), max.text), props: {} }),
           }),
         retract: ({ messageId }) =>
           call(`/${encodeURIComponent(messageId)}`, {
@@ -107,21 +117,28 @@ export const mattermost: Provider<typeof Settings> = {
   },
 };
 
+/** A rate limit names the seconds until it ends. */
+function classify({ status, headers, json }: ProviderAnswer): Partial<Failure> | undefined {
+  if (status === 429 && headers['retry-after'] === undefined) return busy(readRetryAfter(headers['x-ratelimit-reset']));
+  return goneErrors.has(pick(json, 'id') ?? '') ? { retry: false, gone: true } : undefined;
+}
+
 /** https://developers.mattermost.com/integrate/plugins/interactive-messages. Their ids must be letters and digits. */
 function toProps(buttons: Outgoing['buttons'], url: string | undefined): { props?: object } {
   if (url === undefined) return {};
-  const actions = shownButtons(buttons, { callbacks: true, maxLabel: 75 }).flatMap(({ label, token, isMain }, i) =>
-    token === undefined
-      ? []
-      : [
-          {
-            id: `belfry${i}`,
-            type: 'button',
-            name: label,
-            ...(isMain && { style: 'primary' }),
-            integration: { url, context: { token } },
-          },
-        ],
+  const actions = shownButtons(buttons, { callbacks: true, maxLabel: max.label }).flatMap(
+    ({ label, token, isMain }, i) =>
+      token === undefined
+        ? []
+        : [
+            {
+              id: `belfry${i}`,
+              type: 'button',
+              name: label,
+              ...(isMain && { style: 'primary' }),
+              integration: { url, context: { token } },
+            },
+          ],
   );
   return actions.length === 0 ? {} : { props: { attachments: [{ actions }] } };
 }
@@ -131,6 +148,6 @@ function withLinks(text: string, buttons: Outgoing['buttons'] = []): string {
   const links = buttons.filter(({ token }) => token === undefined);
   return paragraphs(
     text,
-    links.map(({ label, url }) => `[${escapeMarkdown(label.replaceAll('@', '@\u200b'))}](<${url}>)`).join(' · '),
+    links.map(({ label, url }) => `[${breakMentions(escapeMarkdown(label))}](<${url}>)`).join(' · '),
   );
 }

@@ -3,7 +3,8 @@ import { Type } from 'typebox';
 import type { Content } from '../../core/render/render.ts';
 import { toMarkdown, truncate } from '../chat-text.ts';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
-import { idInRoom, pick, sendHttp, splitIdInRoom } from '../http-outcome.ts';
+import { busy, idInRoom, pick, readResetTime, sendHttp, splitIdInRoom } from '../http-outcome.ts';
+import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender, type SentMessage } from '../sending.ts';
 
@@ -27,9 +28,6 @@ const Settings = settings({
   ),
   timeout_ms: TimeoutMs,
 });
-
-/** The default of the server's setting Message_MaxAllowedSize. */
-const maxLength = 5_000;
 
 export const rocketchat: Provider<typeof Settings> = {
   name: 'rocketchat',
@@ -66,14 +64,17 @@ export const rocketchat: Provider<typeof Settings> = {
         secrets: [token],
         id: ({ json }) => idInRoom(pick(json, 'message', 'rid'), pick(json, 'message', '_id')),
         errorText: ({ json }) => pick(json, 'error') ?? pick(json, 'message'),
-        classify: ({ json, status }) => {
+        classify: ({ json, status, headers }) => {
+          // In milliseconds.
+          const resetAt = status === 429 ? Number(headers['x-ratelimit-reset']) / 1_000 : Number.NaN;
+          if (resetAt > 0) return busy(readResetTime(String(resetAt)));
           if ((json as { success?: unknown } | undefined)?.success !== false) return undefined;
           // Older servers report a rate limit as a 400 with this type.
           if (pick(json, 'errorType') === 'error-too-many-requests') return { retry: true };
           return status < 400 ? { retry: false } : undefined;
         },
       });
-    const toText = (content: Content) => truncate(toMarkdown(content), maxLength);
+    const toText = (content: Content) => truncate(toMarkdown(content), maxCharacters.rocketchat.text);
     const find = ({ messageId, address }: SentMessage) => {
       const [roomId, msgId] = splitIdInRoom(messageId, channel ?? address);
       return { roomId, msgId };

@@ -5,6 +5,7 @@ import { isEmail } from '../../core/text.ts';
 import { toMarkdown, toPlainText, truncateBytes } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
 import { type HttpSend, idInRoom, pick, readRetryAfter, sendHttp, splitIdInRoom } from '../http-outcome.ts';
+import { maxBytes } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 
@@ -22,8 +23,6 @@ const Settings = settings({
   endpoint: endpoint(defaultEndpoint, 'https://api-usgov.webex.com/v1'),
   timeout_ms: TimeoutMs,
 });
-
-const maxBytes = 7_439;
 
 export const webex: Provider<typeof Settings> = {
   name: 'webex',
@@ -60,9 +59,9 @@ export const webex: Provider<typeof Settings> = {
         ...more,
       });
     const toBody = (content: Content) => ({
-      markdown: truncateBytes(toMarkdown(content), maxBytes),
+      markdown: truncateBytes(toMarkdown(content), maxBytes.webex.text),
       // For clients that do not show Markdown.
-      text: truncateBytes(toPlainText(content), maxBytes),
+      text: truncateBytes(toPlainText(content), maxBytes.webex.text),
     });
     return httpSender(
       ({ address, content }) =>

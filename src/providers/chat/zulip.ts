@@ -1,8 +1,10 @@
 /** https://zulip.com/api/send-message */
 import { Type } from 'typebox';
+import type { Content } from '../../core/render/render.ts';
 import { toMarkdown, truncate } from '../chat-text.ts';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
-import { basic, type HttpSend, pick, readRetryAfter, sendHttp, toBase64 } from '../http-outcome.ts';
+import { basic, busy, type HttpSend, pick, readRetryAfter, sendHttp, toBase64 } from '../http-outcome.ts';
+import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender, type Sender } from '../sending.ts';
 
@@ -32,8 +34,7 @@ const Settings = settings({
   timeout_ms: TimeoutMs,
 });
 
-const maxLength = 10_000;
-const maxTopicLength = 60;
+const max = maxCharacters.zulip;
 
 export const zulip: Provider<typeof Settings> = {
   name: 'zulip',
@@ -73,28 +74,28 @@ export const zulip: Provider<typeof Settings> = {
         timeoutMs: timeout_ms,
         secrets,
         errorText: ({ json }) => pick(json, 'msg'),
-        classify: ({ json }) => {
-          if (pick(json, 'code') !== 'RATE_LIMIT_HIT') return undefined;
-          const wait = readRetryAfter(pick(json, 'retry-after'));
-          return { retry: true, ...(wait !== undefined && { retryAfterSeconds: wait }) };
+        classify: ({ status, json }) => {
+          if (pick(json, 'code') === 'RATE_LIMIT_HIT') return busy(readRetryAfter(pick(json, 'retry-after')));
+          return status < 300 && pick(json, 'result') === 'error' ? { retry: false } : undefined;
         },
         ...more,
       });
     const send: Sender['send'] = ({ address, content }) => {
       const destination: Record<string, string> = channel
-        ? { type: 'stream', to: channel, topic: truncate(topic ?? (content.title || 'Belfry'), maxTopicLength) }
+        ? { type: 'stream', to: channel, topic: truncate(topic ?? (content.title || 'Belfry'), max.topic) }
         : { type: 'direct', to: JSON.stringify([/^\d{1,15}$/.test(address) ? Number(address) : address]) };
-      const form = { ...destination, content: truncate(toMarkdown(content), maxLength) };
+      const form = { ...destination, content: toText(content) };
       return call('', form, { id: ({ json }) => pick(json, 'id') });
     };
     return httpSender(send, {
       update: ({ messageId, content }) =>
-        call(
-          `/${encodeURIComponent(messageId)}`,
-          { content: truncate(toMarkdown(content), maxLength) },
-          { method: 'PATCH' },
-        ),
+        call(`/${encodeURIComponent(messageId)}`, { content: toText(content) }, { method: 'PATCH' }),
       retract: ({ messageId }) => call(`/${encodeURIComponent(messageId)}`, {}, { method: 'DELETE' }),
     });
   },
 };
+
+/** A slash at the start would be a command, such as one that turns the message into a poll. */
+function toText(content: Content): string {
+  return truncate(toMarkdown(content).replace(/^\s*\//, '\u200b/'), max.text);
+}

@@ -15,6 +15,7 @@ import {
   toReason,
 } from '../http-outcome.ts';
 import { anyoneMayAct, shownButtons } from '../interactions.ts';
+import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender, type Outcome, type Outgoing, type SentMessage } from '../sending.ts';
 import { discordInteractions, toComponents } from './interactions.ts';
@@ -45,8 +46,6 @@ const Settings = settings({
   endpoint: endpoint(defaultEndpoint, 'that of a proxy'),
   timeout_ms: TimeoutMs,
 });
-
-const maxLength = 2000;
 
 /** Unknown user (10013), and a user who cannot be messaged: a closed account, or no server in common (50007). */
 const goneCodes = new Set(['10013', '50007']);
@@ -98,7 +97,7 @@ export const discordBot: Provider<typeof Settings> = {
       });
     // Values must not be able to mention everyone.
     const toBody = (content: Content) => ({
-      content: truncate(toMarkdown(content), maxLength),
+      content: truncate(toMarkdown(content), maxCharacters.discord.text),
       allowed_mentions: { parse: [] },
     });
     const pathOf = ({ messageId }: SentMessage) => {
@@ -125,7 +124,9 @@ export const discordBot: Provider<typeof Settings> = {
     const send = async ({ address, content, buttons }: Outgoing) => {
       const room: Outcome = channel_id ? { ok: true, id: channel_id } : await openDirect(address);
       if (!room.ok) return room;
-      const components = toComponents(shownButtons(buttons, { callbacks: public_key !== undefined, maxLabel: 80 }));
+      const components = toComponents(
+        shownButtons(buttons, { callbacks: public_key !== undefined, maxLabel: maxCharacters.discord.label }),
+      );
       const post = (body: object) =>
         call(`/channels/${room.id}/messages`, body, { id: ({ json }) => idInRoom(room.id, pick(json, 'id')) });
       const outcome = await post({ ...toBody(content), ...components });

@@ -5,6 +5,7 @@ import { toMarkdown, truncate } from '../chat-text.ts';
 import { secretPartsOf, secretUrl, TimeoutMs } from '../fields.ts';
 import { fileField, toForm } from '../http-files.ts';
 import { type Failure, type HttpSend, type ProviderAnswer, pick, readRetryAfter, sendHttp } from '../http-outcome.ts';
+import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 
@@ -26,8 +27,6 @@ const Settings = settings({
   ),
   timeout_ms: TimeoutMs,
 });
-
-const maxLength = 2000;
 
 export const discordWebhook: Provider<typeof Settings> = {
   name: 'discord-webhook',
@@ -62,7 +61,7 @@ export const discordWebhook: Provider<typeof Settings> = {
     };
     // Values must not be able to mention everyone.
     const toBody = (content: Content) => ({
-      content: truncate(toMarkdown(content), maxLength),
+      content: truncate(toMarkdown(content), maxCharacters.discord.text),
       allowed_mentions: { parse: [] },
     });
     return httpSender(

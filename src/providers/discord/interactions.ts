@@ -4,6 +4,7 @@ import { truncate } from '../chat-text.ts';
 import { parseObject, pick } from '../feedback/payload.ts';
 import { checkTime, forged, shortWindowMs } from '../feedback/signatures.ts';
 import { jsonResponse, type ShownButton } from '../interactions.ts';
+import { maxCharacters } from '../limits.ts';
 import type { Interactions } from '../provider.ts';
 
 /** Types of interactions and of responses. */
@@ -11,7 +12,6 @@ const [ping, pressed] = [1, 3];
 const [pong, message, acknowledged] = [1, 4, 6];
 /** The message is shown only to the person who pressed. */
 const ephemeral = 64;
-const maxAnswerLength = 2_000;
 
 /** `publicKey` is 32 bytes in hexadecimal. */
 export function discordInteractions(publicKey: string | undefined, anyoneMayAct: boolean): Interactions {
@@ -49,7 +49,11 @@ export function discordInteractions(publicKey: string | undefined, anyoneMayAct:
           ? { type: acknowledged }
           : {
               type: message,
-              data: { content: truncate(text, maxAnswerLength), flags: ephemeral, allowed_mentions: { parse: [] } },
+              data: {
+                content: truncate(text, maxCharacters.discord.text),
+                flags: ephemeral,
+                allowed_mentions: { parse: [] },
+              },
             },
       ),
   };

@@ -8,6 +8,9 @@ import * as email from './message.ts';
 
 const defaultEndpoint = 'https://api.brevo.com';
 
+/** https://help.brevo.com/hc/en-us/articles/4402386448530: {{ }}, {% %} and {# #} are replaced in every message. */
+const variable = /\{(?=[{%#])/g;
+
 const Settings = settings({
   api_key: email.secretKey('An API key of version 3, xkeysib-….'),
   from: email.From,
@@ -41,7 +44,7 @@ export const brevo: Provider<typeof Settings> = {
     const replyTo = reply_to && email.toContact(reply_to);
     return httpSender(async outgoing => {
       const files = await jsonFiles(outgoing);
-      const { text, html } = email.bodies(outgoing);
+      const { subject, text, html } = email.withoutVariables(outgoing, variable);
       return sendHttp(outbound, {
         url: email.join(endpoint, '/v3/smtp/email'),
         headers: { 'api-key': api_key, accept: 'application/json', 'content-type': 'application/json' },
@@ -50,7 +53,7 @@ export const brevo: Provider<typeof Settings> = {
             sender,
             to: [{ email: outgoing.address }],
             ...(replyTo && { replyTo }),
-            subject: outgoing.content.title,
+            subject,
             ...(text && { textContent: text }),
             ...(html && { htmlContent: html }),
             // Comes back in the webhooks.

@@ -1,7 +1,7 @@
 /** https://developers.mailersend.com/api/v1/email.html#send-an-email */
 
 import { jsonFiles, withFiles } from '../http-files.ts';
-import { pick, sendHttp } from '../http-outcome.ts';
+import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 import * as email from './message.ts';
@@ -18,6 +18,9 @@ const Settings = settings({
 });
 
 const maxTags = 5;
+
+/** https://www.mailersend.com/help/how-to-use-advanced-personalization: {{ }}, {% %}, {# #} and {$ } are replaced in every message. */
+const variable = /\{(?=[{%#$])/g;
 
 export const mailersend: Provider<typeof Settings> = {
   name: 'mailersend',
@@ -51,8 +54,7 @@ export const mailersend: Provider<typeof Settings> = {
             from: sender,
             to: [{ email: outgoing.address }],
             ...(replyTo && { reply_to: replyTo }),
-            subject: outgoing.content.title,
-            ...email.bodies(outgoing),
+            ...email.withoutVariables(outgoing, variable),
             ...(outgoing.unsubscribeUrl !== undefined && { list_unsubscribe: `<${outgoing.unsubscribeUrl}>` }),
             tags: [...new Set(Object.values(outgoing.tags))].slice(0, maxTags),
             ...(files.length > 0 && {
@@ -69,12 +71,23 @@ export const mailersend: Provider<typeof Settings> = {
         secrets: [api_token],
         id: ({ headers }) => headers['x-message-id'],
         errorText: ({ json }) => pick(json, 'message'),
-        // 403: the token lacks the permission. 421: maintenance.
-        classify: ({ status }) => {
-          if (status === 421) return { retry: true };
-          return status === 403 ? { retry: false, denied: true } : undefined;
-        },
+        classify,
       });
     });
   },
 };
+
+/** 403: the token lacks the permission. 421: maintenance. */
+function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {
+  if (status === 421) return { retry: true };
+  if (status === 403) return { retry: false, denied: true };
+  const reasons = status < 300 ? suppressionsOf(json) : undefined;
+  return reasons && { retry: false, gone: true, reason: ['the address is suppressed', ...reasons].join(', ') };
+}
+
+/** A 202 with this warning means that nothing is sent, because every recipient bounced, complained or unsubscribed before. */
+function suppressionsOf(json: unknown): string[] | undefined {
+  if (pick(json, 'warnings', 0, 'type') !== 'ALL_SUPPRESSED') return undefined;
+  const [reason] = ['reasons', 'reason'].flatMap(name => pick(json, 'warnings', 0, 'recipients', 0, name, 0) ?? []);
+  return reason === undefined ? [] : [reason];
+}

@@ -6,6 +6,9 @@ import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 import * as email from './message.ts';
 
+/** https://documentation.mailgun.com/docs/mailgun/user-manual: %recipient.name%, %unsubscribe_url% and the like are replaced in every message. */
+const variable = /%(?=(?:recipient|unsubscribe_|tag_unsubscribe_|mailing_list_)[\w.]*%)/gi;
+
 const regions = { us: 'https://api.mailgun.net', eu: 'https://api.eu.mailgun.net' } as const;
 
 const Settings = settings({
@@ -43,11 +46,11 @@ export const mailgun: Provider<typeof Settings> = {
     const sender = email.toMailbox(from);
     const sendingDomain = domain ?? sender.address.slice(sender.address.lastIndexOf('@') + 1);
     return httpSender(outgoing => {
-      const { text, html } = email.bodies(outgoing);
+      const { subject, text, html } = email.withoutVariables(outgoing, variable);
       const fields: FormField[] = [
         ['from', from],
         ['to', outgoing.address],
-        ['subject', outgoing.content.title],
+        ['subject', subject],
         ...(text ? [['text', text] satisfies FormField] : []),
         ...(html ? [['html', html] satisfies FormField] : []),
         ...(reply_to ? [['h:Reply-To', reply_to] satisfies FormField] : []),

@@ -1,12 +1,15 @@
 /** https://dev.mailjet.com/email/guides/send-api-v31/ */
 
 import { type JsonFile, jsonFiles, withFiles } from '../http-files.ts';
-import { basic, type ProviderAnswer, pick, sendHttp, toBase64 } from '../http-outcome.ts';
+import { basic, type Failure, type ProviderAnswer, pick, sendHttp, toBase64 } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 import * as email from './message.ts';
 
 const defaultEndpoint = 'https://api.mailjet.com';
+
+/** https://dev.mailjet.com/email/guides/send-api-v31/#personalization: [[ ]] is replaced in every message. */
+const variable = /\[(?=\[)/g;
 
 const Settings = settings({
   api_key: email.secretKey('The API key, from the account’s API key page.'),
@@ -35,7 +38,7 @@ export const mailjet: Provider<typeof Settings> = {
       const files = await jsonFiles(outgoing);
       const images = files.filter(({ contentId }) => contentId !== undefined);
       const others = files.filter(({ contentId }) => contentId === undefined);
-      const { text, html } = email.bodies(outgoing);
+      const { subject, text, html } = email.withoutVariables(outgoing, variable);
       return sendHttp(outbound, {
         url: email.join(endpoint, '/v3.1/send'),
         headers: { authorization: basic(api_key, secret_key), 'content-type': 'application/json' },
@@ -46,7 +49,9 @@ export const mailjet: Provider<typeof Settings> = {
                 From: toPerson(sender),
                 To: [{ Email: outgoing.address }],
                 ...(replyTo && { ReplyTo: toPerson(replyTo) }),
-                Subject: outgoing.content.title,
+                Subject: subject,
+                // Nothing in {{ }} is replaced.
+                TemplateLanguage: false,
                 ...(text && { TextPart: text }),
                 ...(html && { HTMLPart: html }),
                 ...(outgoing.unsubscribeUrl !== undefined && { Headers: email.unsubscribeHeaders(outgoing) }),
@@ -73,10 +78,11 @@ export const mailjet: Provider<typeof Settings> = {
 };
 
 /** A 200 response may contain a refused message with its own status. */
-function classify({ status, json }: ProviderAnswer) {
+function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {
   if (status >= 300 || pick(json, 'Messages', 0, 'Status') !== 'error') return undefined;
   const innerStatus = Number(errorOf(json, 'StatusCode'));
-  return { ok: false as const, retry: innerStatus >= 500 || innerStatus === 429 };
+  if (innerStatus === 401) return { retry: false, denied: true };
+  return { retry: innerStatus >= 500 || innerStatus === 429 };
 }
 
 function errorOf(json: unknown, field: string): string | undefined {

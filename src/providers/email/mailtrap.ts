@@ -1,7 +1,7 @@
 /** https://docs.mailtrap.io/developers/email-sending/transactional */
 
 import { jsonFiles, withFiles } from '../http-files.ts';
-import { pick, sendHttp } from '../http-outcome.ts';
+import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 import * as email from './message.ts';
@@ -63,9 +63,14 @@ export const mailtrap: Provider<typeof Settings> = {
         secrets: [api_token],
         id: ({ json }) => pick(json, 'message_ids', 0),
         errorText: ({ json }) => pick(json, 'errors', 0),
-        // The token belongs to another domain, or lacks the permission.
-        classify: ({ status }) => (status === 403 ? { retry: false, denied: true } : undefined),
+        classify,
       });
     });
   },
 };
+
+/** 403: the token belongs to another domain, or lacks the permission. */
+function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {
+  if (status === 403) return { retry: false, denied: true };
+  return status < 300 && (json as { success?: unknown } | undefined)?.success === false ? { retry: false } : undefined;
+}

@@ -51,6 +51,24 @@ export function bodies({ content }: Outgoing): { text?: string; html?: string } 
   return { ...(text && { text }), ...(content.html && { html: content.html }) };
 }
 
+/**
+ * Returns subject and bodies in which a service finds no variables, for those that replace variables in every message. `opening`
+ * matches the first character of what they replace, which a text then keeps apart from the next one, invisibly.
+ */
+export function withoutVariables(
+  outgoing: Outgoing,
+  opening: RegExp,
+): { subject: string; text?: string; html?: string } {
+  const { text, html } = bodies(outgoing);
+  const inText = (value: string) => value.replace(opening, '$&\u2060');
+  const inHtml = (value: string) => value.replace(opening, found => `&#${found.charCodeAt(0)};`);
+  return {
+    subject: inText(outgoing.content.title),
+    ...(text && { text: inText(text) }),
+    ...(html && { html: inHtml(html) }),
+  };
+}
+
 /** Returns a mailbox as most APIs write it. */
 export function toContact(text: string): { email: string; name?: string } {
   const { name, address } = toMailbox(text);

@@ -1,12 +1,15 @@
 /** https://postmarkapp.com/developer/api/email-api */
 import { Type } from 'typebox';
 import { jsonFiles, withFiles } from '../http-files.ts';
-import { pick, sendHttp } from '../http-outcome.ts';
+import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 import * as email from './message.ts';
 
 const defaultEndpoint = 'https://api.postmarkapp.com';
+
+/** https://postmarkapp.com/support/article/1208-how-to-add-an-unsubscribe-link: the only variable in messages without a template. */
+const variable = /\{(?=\{\{\s*pm:)/g;
 
 const Settings = settings({
   server_token: email.secretKey('The server’s API token, from its API Tokens page.'),
@@ -43,7 +46,7 @@ export const postmark: Provider<typeof Settings> = {
     const sender = email.toMailbox(from);
     return httpSender(async outgoing => {
       const files = await jsonFiles(outgoing);
-      const { text, html } = email.bodies(outgoing);
+      const { subject, text, html } = email.withoutVariables(outgoing, variable);
       const { organization, event, notification } = outgoing.tags;
       return sendHttp(outbound, {
         url: email.join(endpoint, '/email'),
@@ -57,7 +60,7 @@ export const postmark: Provider<typeof Settings> = {
             From: from,
             To: outgoing.address,
             ...(reply_to && { ReplyTo: reply_to }),
-            Subject: outgoing.content.title,
+            Subject: subject,
             ...(text && { TextBody: text }),
             ...(html && { HtmlBody: html }),
             Tag: event,
@@ -89,7 +92,20 @@ export const postmark: Provider<typeof Settings> = {
         secrets: [server_token],
         id: ({ json }) => pick(json, 'MessageID'),
         errorText: ({ json }) => pick(json, 'Message'),
+        classify,
       });
     });
   },
 };
+
+/** https://postmarkapp.com/developer/api/overview#error-codes */
+function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {
+  const code = pick(json, 'ErrorCode') ?? '0';
+  // The address bounced, complained or was suppressed before.
+  const isInactive =
+    code === '406' || /will not deliver to these inactive addresses/i.test(pick(json, 'Message') ?? '');
+  if (isInactive) return { retry: false, gone: true };
+  // A server token that is missing or wrong.
+  if (code === '10') return { retry: false, denied: true };
+  return status < 300 && code !== '0' ? { retry: false } : undefined;
+}

@@ -89,6 +89,7 @@ function classify({ json }: ProviderAnswer): Partial<Failure> | undefined {
       return { retry: true };
     // A 403, like the error for a domain that is not verified.
     case 'invalid_api_key':
+    case 'missing_api_key':
       return { retry: false, denied: true };
     default:
       return undefined;

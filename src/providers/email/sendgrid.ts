@@ -1,7 +1,7 @@
 /** https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send */
 
 import { jsonFiles, withFiles } from '../http-files.ts';
-import { pick, sendHttp } from '../http-outcome.ts';
+import { busy, type Failure, type ProviderAnswer, pick, readResetTime, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 import * as email from './message.ts';
@@ -80,10 +80,19 @@ export const sendgrid: Provider<typeof Settings> = {
         secrets: [api_key],
         id: ({ headers }) => headers['x-message-id'],
         errorText: ({ json }) => pick(json, 'errors', 0, 'message'),
+        classify,
       });
     });
   },
 };
+
+/** https://www.twilio.com/docs/sendgrid/api-reference/how-to-use-the-sendgrid-v3-api/rate-limits: the reset is a time in seconds. */
+function classify({ status, headers, json }: ProviderAnswer): Partial<Failure> | undefined {
+  if (status === 429 && headers['retry-after'] === undefined) return busy(readResetTime(headers['x-ratelimit-reset']));
+  // The key lacks the permission. Another 403 is about the sender.
+  const isForbidden = status === 403 && /access forbidden/i.test(pick(json, 'errors', 0, 'message') ?? '');
+  return isForbidden ? { retry: false, denied: true } : undefined;
+}
 
 function toPerson({ name, address }: email.Mailbox): { email: string; name?: string } {
   return name ? { email: address, name } : { email: address };

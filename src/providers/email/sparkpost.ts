@@ -1,7 +1,7 @@
 /** https://developers.sparkpost.com/api/transmissions/ */
 import { Type } from 'typebox';
 import { type JsonFile, jsonFiles, withFiles } from '../http-files.ts';
-import { type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 import * as email from './message.ts';
@@ -86,7 +86,9 @@ function escapeBraces(text: string): string {
 }
 
 /** 420: a limit of the account, for a while. 403: the key lacks the permission. */
-function classify({ status }: ProviderAnswer) {
+function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {
   if (status === 420) return { retry: true };
-  return status === 403 ? { retry: false, denied: true as const } : undefined;
+  if (status === 403) return { retry: false, denied: true };
+  const isRejected = pick(json, 'results', 'total_accepted_recipients') === '0';
+  return status < 300 && isRejected ? { retry: false, reason: 'SparkPost accepted none of the recipients' } : undefined;
 }

@@ -48,9 +48,15 @@ export const twilio: FeedbackReader = {
   verify: verifyTwilio,
 };
 
-/** https://www.twilio.com/docs/usage/security#validating-requests. The secret is the auth token. */
+/**
+ * https://www.twilio.com/docs/usage/security#validating-requests. The secret is the auth token. Of a repeated field, every
+ * different value is signed, in order.
+ */
 export function verifyTwilio(request: FeedbackRequest, secret: string): Verification {
-  const fields = [...readForm(request)].sort(([a], [b]) => (a < b ? -1 : 1));
-  const expected = hmac('sha1', secret, request.url + fields.flat().join(''), 'base64');
+  const form = new URLSearchParams(request.bytes.toString('utf8'));
+  const fields = [...new Set(form.keys())]
+    .sort()
+    .flatMap(name => [...new Set(form.getAll(name))].sort().map(value => name + value));
+  const expected = hmac('sha1', secret, request.url + fields.join(''), 'base64');
   return checkSignature(request.headers['x-twilio-signature'], expected, 'the header X-Twilio-Signature');
 }

@@ -9,6 +9,7 @@ import { readDevice } from '../../core/device.ts';
 import { currentTime } from '../../lib/clock.ts';
 import { endpoint as apiEndpoint, join, TimeoutMs } from '../fields.ts';
 import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { maxBytes } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import type { Outcome } from '../sending.ts';
 import {
@@ -61,7 +62,6 @@ const Settings = settings({
   timeout_ms: TimeoutMs,
 });
 
-const maxBytes = 4_096;
 const tokenLifetimeMs = 40 * 60_000;
 
 /** A token of APNs is hexadecimal; a token of FCM never is. */
@@ -107,7 +107,7 @@ export const apns: Provider<typeof Settings> = {
       const chosen = toPushMessage(id, content);
       const loud = { ...chosen, sound: chosen.sound ?? sound };
       const push = quiet ? makeQuiet(loud) : loud;
-      const body = fitBody(push.body, maxBytes, text => serialize({ ...push, body: text }));
+      const body = fitBody(push.body, maxBytes.apns.body, text => serialize({ ...push, body: text }));
       if (!body) return { ok: false, retry: false, reason: 'the message is larger than 4 KB, the limit of APNs' };
       const token = await tokens.get();
       if (!token) return { ok: false, retry: false, denied: true, reason: 'private_key is not a key for ES256' };
@@ -182,8 +182,12 @@ function serialize({ title, body, image, badge, sound, silent, data }: PushMessa
   return JSON.stringify({ ...data, ...(image !== undefined && { image }), aps });
 }
 
-/** The device is gone, or never was one. */
-const goneReasons = new Set(['BadDeviceToken', 'Unregistered', 'ExpiredToken']);
+/** The device is gone. */
+const goneReasons = new Set(['Unregistered', 'ExpiredToken']);
+/** Apple gives this answer also for every device of the other environment. */
+const badToken = 'BadDeviceToken';
+const badTokenDoubt =
+  'check that environment is that of the app: sandbox if Xcode installed it, production for all others';
 /** The key, the team or the permission for the app is wrong. */
 const deniedReasons = new Set([
   'InvalidProviderToken',
@@ -201,6 +205,7 @@ function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefine
   if (status < 300) return undefined;
   const reason = pick(json, 'reason') ?? '';
   if (status === 410 || goneReasons.has(reason)) return { retry: false, gone: true };
+  if (reason === badToken) return { retry: false, gone: true, doubt: badTokenDoubt };
   if (reason === 'ExpiredProviderToken' || reason === 'IdleTimeout') return { retry: true };
   // Too many messages to this device.
   if (reason === 'TooManyRequests') return { ofRecipient: true };

@@ -10,6 +10,7 @@ import { currentTime } from '../../lib/clock.ts';
 import type { Outbound } from '../../lib/outbound.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
 import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { maxBytes } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import type { Outcome } from '../sending.ts';
 import { isAppleToken } from './apns.ts';
@@ -62,7 +63,6 @@ interface ServiceAccount {
 }
 
 const scope = 'https://www.googleapis.com/auth/firebase.messaging';
-const maxBytes = 4_096;
 /** Tokens are renewed before they expire, so that none expires on the way. */
 const marginMs = 5 * 60_000;
 
@@ -104,7 +104,7 @@ export const fcm: Provider<typeof Settings> = {
       const push = toPushMessage(id, content);
       const chosen = { ttlSeconds: ttl_seconds, sound, ...withoutUndefined(push) };
       const message = quiet ? makeQuiet(chosen) : chosen;
-      const body = fitBody(push.body, maxBytes, text => serialize(device.token, { ...message, body: text }));
+      const body = fitBody(push.body, maxBytes.fcm.body, text => serialize(device.token, { ...message, body: text }));
       if (!body) return { ok: false, retry: false, reason: 'the message is larger than 4 KB, the limit of FCM' };
       const token = await access.get();
       if (typeof token !== 'string') return token;

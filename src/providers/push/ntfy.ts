@@ -4,6 +4,7 @@ import type { Button } from '../../core/buttons.ts';
 import { truncateBytes } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
 import { type HttpSend, pick, sendHttp } from '../http-outcome.ts';
+import { maxBytes } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender, type Outgoing } from '../sending.ts';
 import { toTitleAndText } from './message.ts';
@@ -28,8 +29,6 @@ const Settings = settings({
   timeout_ms: TimeoutMs,
 });
 
-/** A longer message becomes an attachment. */
-const maxBytes = 4_096;
 const maxActions = 3;
 /** Makes no sound. */
 const updatePriority = 2;
@@ -75,7 +74,7 @@ export const ntfy: Provider<typeof Settings> = {
         body: JSON.stringify({
           topic: topic ?? address,
           title: title || undefined,
-          message: truncateBytes(text, maxBytes),
+          message: truncateBytes(text, maxBytes.ntfy.text),
           priority,
           icon: content.avatar,
           ...toActions(buttons ?? content.actions, acknowledgeUrl),

@@ -2,7 +2,8 @@
 import { Type } from 'typebox';
 import { truncate } from '../chat-text.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
-import { type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { busy, type Failure, type ProviderAnswer, pick, readResetTime, sendHttp } from '../http-outcome.ts';
+import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 import { toTitleAndText } from './message.ts';
@@ -45,9 +46,6 @@ const Settings = settings({
   timeout_ms: TimeoutMs,
 });
 
-const maxLength = 1_024;
-const maxTitleLength = 250;
-
 export const pushover: Provider<typeof Settings> = {
   name: 'pushover',
   title: 'Pushover',
@@ -78,8 +76,8 @@ export const pushover: Provider<typeof Settings> = {
         body: JSON.stringify({
           token,
           user: user_key ?? address,
-          message: truncate(text, maxLength),
-          title: truncate(title, maxTitleLength) || undefined,
+          message: truncate(text, maxCharacters.pushover.text),
+          title: truncate(title, maxCharacters.pushover.title) || undefined,
           timestamp: Math.floor(createdAt.getTime() / 1000),
           priority,
           sound,
@@ -101,8 +99,11 @@ function errorsOf(json: unknown): string[] {
 }
 
 /** `token` or `user` is "invalid" beside the error messages. A 429 means that the month's messages are used up. */
-function classify({ status, json }: ProviderAnswer) {
+function classify({ status, headers, json }: ProviderAnswer): Partial<Failure> | undefined {
+  // Any other status than 1 means that the message was refused.
+  if (status < 300) return (pick(json, 'status') ?? '1') === '1' ? undefined : { retry: false };
   if (status < 400 || status >= 500) return undefined;
-  if (pick(json, 'token') === 'invalid') return { retry: false, denied: true as const };
+  if (status === 429 && headers['retry-after'] === undefined) return busy(readResetTime(headers['x-limit-app-reset']));
+  if (pick(json, 'token') === 'invalid') return { retry: false, denied: true };
   return pick(json, 'user') === 'invalid' ? { retry: false, gone: true } : undefined;
 }

@@ -1,4 +1,5 @@
 /** https://docs.slack.dev/reference/interaction-payloads/block_actions-payload, and https://docs.slack.dev/authentication/verifying-requests-from-slack */
+import { escapeAngles } from '../chat-text.ts';
 import { parseObject, pick, readForm } from '../feedback/payload.ts';
 import { checkSignature, checkTime, hmac, shortWindowMs } from '../feedback/signatures.ts';
 import { join } from '../fields.ts';
@@ -61,7 +62,7 @@ export function slackInteractions({ token, endpoint, signing_secret = '', anyone
       await sendHttp(outbound, {
         url: answerTo,
         headers: { 'content-type': 'application/json; charset=utf-8' },
-        body: JSON.stringify({ response_type: 'ephemeral', replace_original: false, text }),
+        body: JSON.stringify({ response_type: 'ephemeral', replace_original: false, text: escapeAngles(text) }),
         timeoutMs: answerTimeoutMs,
       });
       return nothingToSay;

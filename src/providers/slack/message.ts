@@ -1,6 +1,7 @@
 import type { Content } from '../../core/render/render.ts';
-import { escapeAngles, headingOf, paragraphs, truncate } from '../chat-text.ts';
+import { breakMentions, escapeAngles, headingOf, paragraphs, truncate } from '../chat-text.ts';
 import type { ShownButton } from '../interactions.ts';
+import { maxCharacters } from '../limits.ts';
 import { toActionsBlock } from './interactions.ts';
 
 export interface Message {
@@ -8,10 +9,7 @@ export interface Message {
   blocks?: unknown[];
 }
 
-/** Slack truncates or refuses longer texts. */
-const maxLength = 40_000;
-/** Of the text of a section, and of the blocks of a message. */
-const maxSectionLength = 3_000;
+const max = maxCharacters.slack;
 const maxBlocks = 50;
 
 /**
@@ -21,10 +19,12 @@ const maxBlocks = 50;
 export function toMessage(content: Content, buttons: readonly ShownButton[] = []): Message {
   const heading = headingOf(content);
   const title = /^$|\*/.test(heading) ? heading : `*${heading}*`;
-  const text = truncate(paragraphs(escapeAngles(title), content.markup ?? escapeAngles(content.text)), maxLength);
+  // Services that accept Slack's webhooks read @ as a mention, where Slack requires <@.
+  const whole = breakMentions(paragraphs(escapeAngles(title), content.markup ?? escapeAngles(content.text)));
+  const text = truncate(whole, max.text);
   const blocks: unknown[] = Array.isArray(content.card) ? content.card : [];
   if (buttons.length === 0) return blocks.length > 0 ? { text, blocks } : { text };
-  const section = { type: 'section', text: { type: 'mrkdwn', text: truncate(text, maxSectionLength) } };
+  const section = { type: 'section', text: { type: 'mrkdwn', text: truncate(text, max.section) } };
   const shown = blocks.length > 0 ? blocks.slice(0, maxBlocks - 1) : text === '' ? [] : [section];
   return { text, blocks: [...shown, toActionsBlock(buttons)] };
 }

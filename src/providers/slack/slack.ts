@@ -17,6 +17,7 @@ import {
   toReason,
 } from '../http-outcome.ts';
 import { anyoneMayAct, shownButtons } from '../interactions.ts';
+import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { type Attachment, httpSender, type Outcome, type Sender, type SentMessage } from '../sending.ts';
 import { slackInteractions } from './interactions.ts';
@@ -51,10 +52,21 @@ const temporaryErrors = new Set([
 /** According to Slack, the request may have been carried out in part. */
 const ambiguousErrors = new Set(['internal_error', 'fatal_error', 'request_timeout']);
 /** The user or the channel was closed. `channel_not_found` may only mean that the bot was not invited. */
-const goneErrors = new Set(['is_archived', 'user_disabled', 'user_not_found']);
+const goneErrors = new Set(['is_archived', 'user_disabled']);
+/** Slack gives this answer also for every member of another workspace. */
+const unknownUser = 'user_not_found';
+const unknownUserDoubt = 'check that the token is that of an app in the workspace of these members';
 
-/** The token is wrong, was revoked, or belongs to a deleted account. */
-const deniedErrors = new Set(['invalid_auth', 'not_authed', 'account_inactive', 'token_revoked', 'token_expired']);
+/** The token is wrong, was revoked, belongs to a deleted account, is of another kind, or lacks a scope. */
+const deniedErrors = new Set([
+  'invalid_auth',
+  'not_authed',
+  'account_inactive',
+  'token_revoked',
+  'token_expired',
+  'not_allowed_token_type',
+  'missing_scope',
+]);
 
 /** Long enough to send to a list of recipients, short enough for an email that moves to another user. */
 const cacheMs = 60 * 60 * 1000;
@@ -81,13 +93,13 @@ export const slack: Provider<typeof Settings> = {
       headers: { authorization: `Bearer ${token}` },
       timeoutMs,
       secrets: [token],
-      errorText: errorOf,
+      errorText,
       classify,
     }),
   interactions: ({ token, endpoint = defaultEndpoint, signing_secret, anyone_may_act = false }) =>
     slackInteractions({ token, endpoint, signing_secret, anyone_may_act }),
   open({ token, signing_secret, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
-    const call: Partial<HttpSend> = { timeoutMs: timeout_ms, secrets: [token], errorText: errorOf, classify: classify };
+    const call: Partial<HttpSend> = { timeoutMs: timeout_ms, secrets: [token], errorText, classify };
     const authorization = `Bearer ${token}`;
     const lookups = new Map<string, { outcome: Promise<Outcome>; until: number }>();
 
@@ -178,7 +190,9 @@ export const slack: Provider<typeof Settings> = {
 
     return httpSender(async ({ address, content, buttons, attachments }) => {
       // Slack marks every button of an app that cannot receive interactions, even if it only opens a page.
-      const shown = signing_secret ? shownButtons(buttons, { callbacks: true, maxLabel: 75 }) : [];
+      const shown = signing_secret
+        ? shownButtons(buttons, { callbacks: true, maxLabel: maxCharacters.slack.label })
+        : [];
       const sendAll = async (channel: string) => {
         const outcome = await send(channel, toMessage(content, shown), attachments);
         const isRefused = shown.length > 0 && !outcome.ok && outcome.reason.includes('invalid_blocks');
@@ -190,7 +204,7 @@ export const slack: Provider<typeof Settings> = {
         return person.id ? sendAll(person.id) : { ok: false, retry: true, reason: 'Slack returned no user' };
       }
       // A failed lookup has sent nothing, and a user who does not exist today may exist tomorrow.
-      const { unknown: _, gone: __, ...failure } = person;
+      const { unknown: _, gone: __, doubt: ___, ...failure } = person;
       return { ...failure, reason: toReason(`looking up ${address}: ${failure.reason}`) };
     }, updates);
   },
@@ -198,6 +212,12 @@ export const slack: Provider<typeof Settings> = {
 
 function errorOf({ json }: ProviderAnswer): string | undefined {
   return pick(json, 'error');
+}
+
+/** Names the scope that is missing. */
+function errorText(answer: ProviderAnswer): string | undefined {
+  const [error, needed] = [errorOf(answer), pick(answer.json, 'needed')];
+  return error === 'missing_scope' && needed ? `${error}: the app needs ${needed}` : error;
 }
 
 function classify(answer: ProviderAnswer): { ok: true } | Partial<Failure> | undefined {
@@ -209,5 +229,6 @@ function classify(answer: ProviderAnswer): { ok: true } | Partial<Failure> | und
   if (temporaryErrors.has(error)) return { retry: true };
   if (ambiguousErrors.has(error)) return { retry: true, unknown: true };
   if (deniedErrors.has(error)) return { retry: false, denied: true };
+  if (error === unknownUser) return { retry: false, gone: true, doubt: unknownUserDoubt };
   return goneErrors.has(error) ? { retry: false, gone: true } : { retry: false };
 }

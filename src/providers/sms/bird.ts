@@ -1,7 +1,7 @@
 /** https://docs.bird.com/api/channels-api/api-reference/messaging */
 import { Type } from 'typebox';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
-import { pick, sendHttp } from '../http-outcome.ts';
+import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 
@@ -44,9 +44,19 @@ export const bird: Provider<typeof Settings> = {
         secrets: [access_key],
         id: ({ json }) => pick(json, 'id'),
         errorText: ({ json }) => pick(json, 'message'),
-        // 403: the access policy of the key does not include the channel.
-        classify: ({ status }) => (status === 403 ? { retry: false, denied: true } : undefined),
+        classify,
       }),
     );
   },
 };
+
+/** States of a message that Bird took, but does not send. */
+const unsentStates = new Set(['rejected', 'sending_failed', 'delivery_failed', 'skipped', 'deleted']);
+
+/** 403: the access policy of the key does not include the channel. */
+function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {
+  if (status === 403) return { retry: false, denied: true };
+  const state = pick(json, 'status') ?? '';
+  if (status >= 300 || !unsentStates.has(state)) return undefined;
+  return { retry: false, reason: [state, pick(json, 'reason')].filter(Boolean).join(': ') };
+}

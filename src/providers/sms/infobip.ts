@@ -1,7 +1,7 @@
 /** https://www.infobip.com/docs/api/channels/sms/outbound-sms/send-sms-messages, version 3 */
 import { Type } from 'typebox';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
-import { type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 
@@ -56,12 +56,17 @@ export const infobip: Provider<typeof Settings> = {
   },
 };
 
+/** Groups of states in which a message is not sent, https://www.infobip.com/docs/essentials/api-essentials/response-status-and-error-codes. */
+const unsentGroups = new Set(['REJECTED', 'UNDELIVERABLE', 'EXPIRED']);
+/** A fault of Infobip, and too many equal messages for now. */
+const temporaryStates = new Set(['REJECTED_SYSTEM_ERROR', 'REJECTED_FLOODING_FILTER']);
+
 /** A message can be rejected in a response with status 200. */
-function classify({ status, json }: ProviderAnswer) {
-  const group = pick(json, 'messages', 0, 'status', 'groupName');
-  if (status >= 300 || (group !== 'REJECTED' && group !== 'UNDELIVERABLE')) return undefined;
-  const description = pick(json, 'messages', 0, 'status', 'description') ?? group;
-  return { retry: false, reason: description };
+function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {
+  const state = (field: string) => pick(json, 'messages', 0, 'status', field);
+  const group = state('groupName') ?? '';
+  if (status >= 300 || !unsentGroups.has(group)) return undefined;
+  return { retry: temporaryStates.has(state('name') ?? ''), reason: state('description') ?? group };
 }
 
 function errorText({ json }: ProviderAnswer): string | undefined {

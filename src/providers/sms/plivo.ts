@@ -1,7 +1,9 @@
 /** https://www.plivo.com/docs/messaging/api/messages/#send-a-message */
 import { Type } from 'typebox';
+import { truncate } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
-import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
+import { basic, type Failure, type ProviderAnswer, pick, sendHttp, toBase64 } from '../http-outcome.ts';
+import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 
@@ -51,12 +53,22 @@ export const plivo: Provider<typeof Settings> = {
       sendHttp(outbound, {
         url: join(endpoint, `/v1/Account/${auth_id}/Message/`),
         headers: { authorization: basic(auth_id, auth_token), 'content-type': 'application/json' },
-        body: JSON.stringify({ src: from, dst: address, text: content.text }),
+        body: JSON.stringify({ src: from, dst: address, text: truncate(content.text, maxCharacters.plivo.text) }),
         timeoutMs: timeout_ms,
         secrets: [auth_token, toBase64(`${auth_id}:${auth_token}`)],
         id: ({ json }) => pick(json, 'message_uuid', 0),
         errorText: ({ json }) => pick(json, 'error'),
+        classify,
       }),
     );
   },
 };
+
+/** A response may list the number as invalid, and no message. */
+function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {
+  const { message_uuid, invalid_number } = (json ?? {}) as { message_uuid?: unknown; invalid_number?: unknown };
+  if (status >= 300 || !Array.isArray(message_uuid) || message_uuid.length > 0) return undefined;
+  const isInvalid = Array.isArray(invalid_number) && invalid_number.length > 0;
+  const reason = isInvalid ? 'the number is invalid' : 'Plivo queued no message';
+  return { retry: false, ...(isInvalid && { gone: true }), reason };
+}

@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { truncate } from '../chat-text.ts';
 import { endpoint as apiEndpoint, join, secretKey, TimeoutMs } from '../fields.ts';
 import { pick, sendHttp } from '../http-outcome.ts';
+import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 
@@ -28,8 +29,6 @@ const Settings = settings({
   timeout_ms: TimeoutMs,
 });
 
-const maxLength = 2_000;
-
 export const sinch: Provider<typeof Settings> = {
   name: 'sinch',
   title: 'Sinch',
@@ -50,7 +49,7 @@ export const sinch: Provider<typeof Settings> = {
         body: JSON.stringify({
           from,
           to: [address],
-          body: truncate(content.text, maxLength),
+          body: truncate(content.text, maxCharacters.sinch.text),
           type: 'mt_text',
           client_reference: id,
         }),

@@ -1,8 +1,10 @@
 /** https://docs.aws.amazon.com/sns/latest/api/API_Publish.html, to a phone number. */
 import { Type } from 'typebox';
 import { awsSettings, deniedErrors, signAws } from '../aws.ts';
+import { truncate } from '../chat-text.ts';
 import { endpoint as apiEndpoint, join, TimeoutMs } from '../fields.ts';
-import { type ProviderAnswer, sendHttp } from '../http-outcome.ts';
+import { type Failure, type ProviderAnswer, sendHttp } from '../http-outcome.ts';
+import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 
@@ -52,7 +54,8 @@ export const sns: Provider<typeof Settings> = {
       'AWS.MM.SMS.OriginationNumber': origination_number,
     });
     return httpSender(async ({ address, content }) => {
-      const form = { Action: 'Publish', Version: '2010-03-31', PhoneNumber: address, Message: content.text };
+      const message = truncate(content.text, maxCharacters.sns.text);
+      const form = { Action: 'Publish', Version: '2010-03-31', PhoneNumber: address, Message: message };
       const body = new URLSearchParams({ ...form, ...attributes }).toString();
       const { headers, secrets } = await signAws({ service: 'sns', url, contentType, body }, options);
       return sendHttp(outbound, {
@@ -83,12 +86,13 @@ function toAttributes(values: Record<string, string | undefined>): Record<string
 }
 
 /** Throttling may also be reported as a 400, recognizable only by the name of the error. */
-function classify(answer: ProviderAnswer) {
+function classify(answer: ProviderAnswer): Partial<Failure> | undefined {
   if (answer.status < 400) return undefined;
   const code = element(answer, 'Code') ?? '';
   if (/Throttl/.test(code)) return { retry: true };
-  if (deniedErrors.test(code)) return { retry: false, denied: true as const };
-  return code === 'OptedOut' ? { retry: false, gone: true } : undefined;
+  if (deniedErrors.test(code)) return { retry: false, denied: true };
+  const isInvalid = /PhoneNumber Reason: .* not valid to publish to/i.test(element(answer, 'Message') ?? '');
+  return code === 'OptedOut' || isInvalid ? { retry: false, gone: true } : undefined;
 }
 
 /** Responses are XML with one element of each name, without attributes. */

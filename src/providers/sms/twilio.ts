@@ -5,7 +5,8 @@ import { truncate } from '../chat-text.ts';
 import { readForm } from '../feedback/payload.ts';
 import { verifyTwilio } from '../feedback/twilio.ts';
 import { endpoint, join, statusCallback, TimeoutMs, webhookSecret } from '../fields.ts';
-import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
+import { basic, type Failure, type ProviderAnswer, pick, sendHttp, toBase64 } from '../http-outcome.ts';
+import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender, type Outcome, type Tools } from '../sending.ts';
 
@@ -73,9 +74,38 @@ const Settings = settings({
  * Errors of the phone number itself: it is invalid (21211), has unsubscribed (21610), cannot receive text messages (21614)
  * or is a landline (21635). All others may be fixed in the account.
  */
-const goneCodes = new Set([21211, 21610, 21614, 21635]);
+const goneCodes = new Set(['21211', '21610', '21614', '21635']);
 
-const maxLength = 1_600;
+/** Limits of the account (20429, 63017) and of the sender and its queue (21611, 30001, 30022). */
+const limitCodes = new Set(['20429', '21611', '30001', '30022', '63017']);
+/** 30 messages between the same two numbers within 30 seconds. */
+const pairLimit = '14107';
+const pairLimitSeconds = 30;
+
+/** States of a message or call that was created, but is not sent. */
+const unsentStates = new Set(['failed', 'undelivered', 'canceled']);
+
+/** Returns the code and the text of an error, or of a message that was created in vain. */
+export function errorTextOf({ json }: ProviderAnswer): string | undefined {
+  const code = pick(json, 'code') ?? pick(json, 'error_code');
+  return [code, pick(json, 'message') ?? pick(json, 'error_message')].filter(Boolean).join(' ') || undefined;
+}
+
+/** Classifies answers about messages and calls. `goneCodes` are errors of the phone number itself. */
+export function classifyTwilio(
+  { status, json }: ProviderAnswer,
+  goneCodes: ReadonlySet<string>,
+): Partial<Failure> | undefined {
+  const code = pick(json, 'code') ?? pick(json, 'error_code') ?? '';
+  if (goneCodes.has(code)) return { retry: false, gone: true };
+  if (code === pairLimit) return { retry: true, retryAfterSeconds: pairLimitSeconds, ofRecipient: true };
+  if (limitCodes.has(code)) return { retry: true };
+  // The account SID, the key or the token is wrong; the status can be 403.
+  if (code === '20003') return { retry: false, denied: true };
+  const state = pick(json, 'status') ?? '';
+  if (status >= 300 || !unsentStates.has(state)) return undefined;
+  return { retry: false, reason: errorTextOf({ json } as ProviderAnswer) ?? `Twilio reports the state ${state}` };
+}
 
 export const twilio: Provider<typeof Settings> = {
   name: 'twilio',
@@ -128,14 +158,14 @@ export const twilio: Provider<typeof Settings> = {
         body: new URLSearchParams({
           To: address,
           [sender]: from,
-          Body: truncate(content.text, maxLength),
+          Body: truncate(content.text, maxCharacters.twilio.text),
           ...(status_callback && { StatusCallback: status_callback }),
         }).toString(),
         timeoutMs: timeout_ms,
         secrets: [auth_token, toBase64(`${user}:${auth_token}`)],
         id: ({ json }) => pick(json, 'sid'),
-        errorText: ({ json }) => [pick(json, 'code'), pick(json, 'message')].filter(Boolean).join(' ') || undefined,
-        classify: ({ json }) => (goneCodes.has(Number(pick(json, 'code'))) ? { retry: false, gone: true } : undefined),
+        errorText: errorTextOf,
+        classify: answer => classifyTwilio(answer, goneCodes),
       }),
     );
   },

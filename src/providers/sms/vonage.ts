@@ -10,6 +10,7 @@ import { verifyVonage } from '../feedback/vonage.ts';
 import { endpoint, join, statusCallback, TimeoutMs, webhookSecret } from '../fields.ts';
 import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
 import { answerTimeoutMs, nothingToSay } from '../interactions.ts';
+import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender, type Outcome, type Tools } from '../sending.ts';
 
@@ -44,8 +45,6 @@ const Settings = settings({
 const goneCodes = new Set(['1050', '1430']);
 /** Throttled (1000), an internal error (1030), or the network is not reachable (1100). */
 const retryCodes = new Set(['1000', '1030', '1100']);
-
-const maxLength = 1_000;
 
 export const vonage: Provider<typeof Settings> = {
   name: 'vonage',
@@ -101,7 +100,7 @@ function sendText(
       channel: 'sms',
       to: withoutPlus(to),
       from: withoutPlus(from),
-      text: truncate(text, maxLength),
+      text: truncate(text, maxCharacters.vonage.text),
       client_ref: id,
       ...(status_callback && id && { webhook_url: status_callback }),
     }),

@@ -4,10 +4,8 @@ import { parseObject, pick } from '../feedback/payload.ts';
 import { checkSignature } from '../feedback/signatures.ts';
 import { join } from '../fields.ts';
 import { jsonResponse, nothingToSay } from '../interactions.ts';
+import { maxCharacters } from '../limits.ts';
 import type { Interactions } from '../provider.ts';
-
-/** Of the text that Telegram shows above the chat. */
-const maxAnswerLength = 200;
 
 export function telegramInteractions(endpoint: string, secretToken = '', anyoneMayAct = false): Interactions {
   return {
@@ -35,7 +33,7 @@ export function telegramInteractions(endpoint: string, secretToken = '', anyoneM
       jsonResponse({
         method: 'answerCallbackQuery',
         callback_query_id: answerTo,
-        ...(text !== undefined && { text: truncate(text, maxAnswerLength), show_alert: true }),
+        ...(text !== undefined && { text: truncate(text, maxCharacters.telegram.answer), show_alert: true }),
       }),
   };
 }

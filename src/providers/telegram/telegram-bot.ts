@@ -1,7 +1,7 @@
 /** https://core.telegram.org/bots/api#sendmessage */
 import { Type } from 'typebox';
 import type { Content } from '../../core/render/render.ts';
-import { escapeAngles, headingOf, paragraphs, truncate } from '../chat-text.ts';
+import { breakMentions, escapeAngles, headingOf, paragraphs, truncate } from '../chat-text.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
 import { type FormField, fileField, partFailure, toForm } from '../http-files.ts';
 import {
@@ -15,6 +15,7 @@ import {
   splitIdInRoom,
 } from '../http-outcome.ts';
 import { anyoneMayAct, type ShownButton, shownButtons } from '../interactions.ts';
+import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { type Attachment, httpSender, type Outcome, type Sender, type SentMessage } from '../sending.ts';
 import { telegramInteractions } from './interactions.ts';
@@ -45,9 +46,7 @@ const Settings = settings({
   timeout_ms: TimeoutMs,
 });
 
-/** Maximum characters of the visible text, without markup. */
-const maxLength = 4096;
-const maxCaptionLength = 1024;
+const max = maxCharacters.telegram;
 
 interface Keyboard {
   reply_markup?: object;
@@ -137,7 +136,9 @@ export const telegramBot: Provider<typeof Settings> = {
     };
 
     return httpSender(async ({ address, content, buttons, attachments }) => {
-      const keyboard = toKeyboard(shownButtons(buttons, { callbacks: secret_token !== undefined, maxLabel: 64 }));
+      const keyboard = toKeyboard(
+        shownButtons(buttons, { callbacks: secret_token !== undefined, maxLabel: max.label }),
+      );
       let answer: ProviderAnswer | undefined;
       const read = (response: ProviderAnswer) => {
         answer = response;
@@ -154,7 +155,7 @@ export const telegramBot: Provider<typeof Settings> = {
         if (!attachments) return sendText(chat, text, more);
         // A short text is the caption of the files, so that all of it is one message. An album has no buttons.
         const isOne = attachments.length === 1 || !more.reply_markup;
-        if (isOne && visibleLength(text) <= maxCaptionLength) return sendFiles(chat, attachments, text, more);
+        if (isOne && visibleLength(text) <= max.caption) return sendFiles(chat, attachments, text, more);
         const first = await sendText(chat, text, more);
         if (!first.ok) return first;
         const files = await sendFiles(chat, attachments);
@@ -175,6 +176,7 @@ export const telegramBot: Provider<typeof Settings> = {
 };
 
 function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {
+  if (status < 300) return (json as { ok?: unknown } | undefined)?.ok === false ? { retry: false } : undefined;
   const wait = status === 429 ? readRetryAfter(pick(json, 'parameters', 'retry_after')) : undefined;
   if (wait !== undefined) return { retry: true, retryAfterSeconds: wait };
   // A token that is not one: there is no such path. Other things that are not found are a 400.
@@ -198,9 +200,9 @@ function toKeyboard(buttons: readonly ShownButton[]): Keyboard {
 function toText(content: Content): Text {
   const heading = headingOf(content);
   const title = heading && `<b>${escapeAngles(heading)}</b>`;
-  const text = paragraphs(title, content.markup ?? escapeAngles(content.text));
+  const text = breakMentions(paragraphs(title, content.markup ?? escapeAngles(content.text)));
   const formatted: Text = { text, parse_mode: 'HTML' };
-  return visibleLength(formatted) > maxLength ? toPlainText(content) : formatted;
+  return visibleLength(formatted) > max.text ? toPlainText(content) : formatted;
 }
 
 function visibleLength({ text, parse_mode }: Text): number {
@@ -229,5 +231,5 @@ function toFiles(files: readonly Attachment[], caption: Text | undefined): { met
 }
 
 function toPlainText(content: Content): Text {
-  return { text: truncate(paragraphs(headingOf(content), content.text), maxLength) };
+  return { text: truncate(breakMentions(paragraphs(headingOf(content), content.text)), max.text) };
 }

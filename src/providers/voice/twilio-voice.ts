@@ -4,10 +4,11 @@ import { toQuestion, toSpeech } from '../../core/speech.ts';
 import { toPlainText } from '../chat-text.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
 import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
+import { maxBytes } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { fitBody } from '../push/message.ts';
 import { httpSender } from '../sending.ts';
-import { checkAccount, defaultEndpoint, twilioAccount } from '../sms/twilio.ts';
+import { checkAccount, classifyTwilio, defaultEndpoint, errorTextOf, twilioAccount } from '../sms/twilio.ts';
 
 const Settings = settings({
   ...twilioAccount,
@@ -24,11 +25,8 @@ const Settings = settings({
   timeout_ms: TimeoutMs,
 });
 
-/** Twilio's limit for the document of a call. */
-const maxBytes = 4_000;
-
 /** Errors of the phone number itself. All others may be fixed in the account. */
-const goneCodes = new Set([21211, 21217]);
+const goneCodes = new Set(['21211', '21217']);
 
 export const twilioVoice: Provider<typeof Settings> = {
   name: 'twilio-voice',
@@ -50,7 +48,7 @@ export const twilioVoice: Provider<typeof Settings> = {
     return httpSender(async ({ address, content, acknowledgeUrl, locale }) => {
       const speak = (text: string) =>
         acknowledgeUrl ? toQuestion(text, locale, `${acknowledgeUrl}/call`) : toSpeech(text, locale);
-      const document = fitBody(toPlainText(content), maxBytes, speak);
+      const document = fitBody(toPlainText(content), maxBytes.twilioVoice.document, speak);
       if (!document) return { ok: false, retry: false, reason: 'the message is too long for a call' };
       const form = { To: address, From: from, Twiml: document, ...(ring_seconds && { Timeout: String(ring_seconds) }) };
       return sendHttp(outbound, {
@@ -60,8 +58,8 @@ export const twilioVoice: Provider<typeof Settings> = {
         timeoutMs: options.timeout_ms,
         secrets: [auth_token, toBase64(`${user}:${auth_token}`), acknowledgeUrl],
         id: ({ json }) => pick(json, 'sid'),
-        errorText: ({ json }) => [pick(json, 'code'), pick(json, 'message')].filter(Boolean).join(' ') || undefined,
-        classify: ({ json }) => (goneCodes.has(Number(pick(json, 'code'))) ? { retry: false, gone: true } : undefined),
+        errorText: errorTextOf,
+        classify: answer => classifyTwilio(answer, goneCodes),
       });
     });
   },

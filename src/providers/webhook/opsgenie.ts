@@ -3,7 +3,8 @@ import { Type } from 'typebox';
 import { isObject } from '../../core/json.ts';
 import { truncate } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
-import { pick, sendHttp } from '../http-outcome.ts';
+import { busy, pick, readRetryAfter, sendHttp } from '../http-outcome.ts';
+import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 
@@ -18,10 +19,7 @@ const Settings = settings({
   timeout_ms: TimeoutMs,
 });
 
-const maxMessageLength = 130;
-const maxDescriptionLength = 15_000;
-/** Of all details together. */
-const maxDetailsLength = 8_000;
+const max = maxCharacters.opsgenie;
 
 export const opsgenie: Provider<typeof Settings> = {
   name: 'opsgenie',
@@ -49,16 +47,20 @@ export const opsgenie: Provider<typeof Settings> = {
         id: ({ json }) => pick(json, 'requestId'),
         errorText: ({ json }) => pick(json, 'message'),
         // 403: the key belongs to another kind of integration.
-        classify: ({ status }) => (status === 403 ? { retry: false, denied: true } : undefined),
+        classify: ({ status, headers }) => {
+          if (status === 403) return { retry: false, denied: true };
+          const isThrottled = status === 429 && headers['retry-after'] === undefined;
+          return isThrottled ? busy(readRetryAfter(headers['x-ratelimit-period-in-sec'])) : undefined;
+        },
       });
     return httpSender(
       ({ id, content, tags }) =>
         post('', {
-          message: truncate(content.title || content.text, maxMessageLength) || 'Belfry',
+          message: truncate(content.title || content.text, max.message) || 'Belfry',
           alias: id,
-          description: truncate(content.text, maxDescriptionLength),
+          description: truncate(content.text, max.description),
           source: 'Belfry',
-          entity: truncate(tags.event, 512),
+          entity: truncate(tags.event, max.entity),
           ...toDetails(content.data),
           priority,
         }),
@@ -66,7 +68,7 @@ export const opsgenie: Provider<typeof Settings> = {
         update: ({ id, change, note }) => {
           const action = change === 'acknowledged' ? 'acknowledge' : 'close';
           const path = `/${encodeURIComponent(id)}/${action}?identifierType=alias`;
-          return post(path, { source: 'Belfry', note });
+          return post(path, { source: 'Belfry', note: truncate(note, max.note) });
         },
       },
     );
@@ -81,7 +83,7 @@ function toDetails(data: unknown): { details?: Record<string, string> } {
   for (const [name, value] of Object.entries(data)) {
     const text = typeof value === 'string' ? value : JSON.stringify(value);
     length += name.length + text.length;
-    if (length > maxDetailsLength) break;
+    if (length > max.details) break;
     details[name] = text;
   }
   return { details };

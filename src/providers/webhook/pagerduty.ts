@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { truncate } from '../chat-text.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
 import { pick, sendHttp } from '../http-outcome.ts';
+import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 
@@ -29,8 +30,6 @@ const Settings = settings({
   timeout_ms: TimeoutMs,
 });
 
-const maxSummaryLength = 1_024;
-
 export const pagerduty: Provider<typeof Settings> = {
   name: 'pagerduty',
   title: 'PagerDuty',
@@ -54,7 +53,7 @@ export const pagerduty: Provider<typeof Settings> = {
         id: ({ json }) => pick(json, 'dedup_key'),
         errorText: ({ json }) => errorsOf(json).join('; ') || pick(json, 'message'),
         classify: ({ status, json }) =>
-          status === 400 && /routing_key|integration key/i.test(errorsOf(json).join(' '))
+          status === 400 && /routing[_ ]key|integration key/i.test(errorsOf(json).join(' '))
             ? { retry: false, denied: true }
             : undefined,
       });
@@ -64,7 +63,7 @@ export const pagerduty: Provider<typeof Settings> = {
           event_action: 'trigger',
           dedup_key: id,
           payload: {
-            summary: truncate(content.title || content.text, maxSummaryLength) || 'Belfry',
+            summary: truncate(content.title || content.text, maxCharacters.pagerduty.summary) || 'Belfry',
             source: source ?? `${tags.organization}/${tags.event}`,
             severity,
             timestamp: createdAt.toISOString(),

@@ -7,10 +7,11 @@ import { Type } from 'typebox';
 import webpush from 'web-push';
 import { isObject } from '../../core/json.ts';
 import type { Content } from '../../core/render/render.ts';
-import { truncate } from '../chat-text.ts';
 import { secretPartsOf, TimeoutMs } from '../fields.ts';
 import { sendHttp } from '../http-outcome.ts';
+import { maxBytes } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
+import { fitBody } from '../push/message.ts';
 import { httpSender, type Outcome } from '../sending.ts';
 
 const Settings = settings({
@@ -54,9 +55,6 @@ const Settings = settings({
 
 type Subscription = webpush.PushSubscription;
 type VapidDetails = NonNullable<webpush.RequestOptions['vapidDetails']>;
-
-/** RFC 8291, 4: the maximum that fits into the 4096 bytes that every push service accepts. */
-const maxBytes = 3993;
 
 export const vapid: Provider<typeof Settings> = {
   name: 'vapid',
@@ -146,9 +144,5 @@ function encryptFor(address: string, payload: string, options: webpush.RequestOp
 function toPayload(id: string, { title, text, data }: Content): string | undefined {
   const rest = text === title || text.startsWith(`${title}\n`) ? text.slice(title.length).trim() : text;
   const serialize = (body: string) => JSON.stringify({ id, title, body, ...(data !== undefined && { data }) });
-  for (let maxLength = rest.length; ; maxLength = Math.floor(maxLength * 0.9)) {
-    const payload = serialize(truncate(rest, maxLength));
-    if (Buffer.byteLength(payload) <= maxBytes) return payload;
-    if (maxLength === 0) return undefined;
-  }
+  return fitBody(rest, maxBytes.webPush.body, serialize);
 }

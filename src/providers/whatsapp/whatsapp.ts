@@ -9,6 +9,7 @@ import { toPlainText, truncate } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs, webhookSecret } from '../fields.ts';
 import { fileField, partFailure, toForm, uploadFailure } from '../http-files.ts';
 import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { type Attachment, httpSender, type Outcome } from '../sending.ts';
 
@@ -42,9 +43,6 @@ const Settings = settings({
   timeout_ms: TimeoutMs,
 });
 
-const maxTextLength = 4_096;
-const maxCaptionLength = 1_024;
-const maxParameterLength = 1_024;
 const maxParameters = 50;
 
 export const whatsapp: Provider<typeof Settings> = {
@@ -159,7 +157,7 @@ function addMedia(message: Message, files: readonly Media[]): object[] | undefin
   });
   if (message.type === 'text') {
     const { body } = message.text;
-    if (body.length <= maxCaptionLength) return [alone(first, body), ...others.map(file => alone(file))];
+    if (body.length <= maxCharacters.whatsapp.caption) return [alone(first, body), ...others.map(file => alone(file))];
     return [message, ...files.map(file => alone(file))];
   }
   if (others.length > 0) return undefined;
@@ -181,12 +179,12 @@ function toMessage(
   }
   const text = toPlainText(content);
   if (defaults.template) return toTemplate(defaults.template, defaults.language, [text]);
-  return { type: 'text', text: { preview_url: false, body: truncate(text, maxTextLength) } };
+  return { type: 'text', text: { preview_url: false, body: truncate(text, maxCharacters.whatsapp.text) } };
 }
 
 function toTemplate(name: string, language = 'en_US', parameters: string[]): Message {
   // WhatsApp refuses line breaks, tabs and more than four spaces in a parameter, and an empty one.
-  const line = (text: string) => truncate(text.replace(/\s+/g, ' ').trim(), maxParameterLength) || '-';
+  const line = (text: string) => truncate(text.replace(/\s+/g, ' ').trim(), maxCharacters.whatsapp.parameter) || '-';
   const body = { type: 'body', parameters: parameters.map(text => ({ type: 'text', text: line(text) })) };
   return {
     type: 'template',

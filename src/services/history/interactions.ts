@@ -148,10 +148,13 @@ const retryMs = 24 * 3_600_000;
 async function press(deps: Deps, address: Origin, interaction: Interaction): Promise<string> {
   const { organization_id, source } = address;
   const button = readButtonToken(interaction.token!, deps.signer.isSignedShort);
-  if (button?.organizationId !== organization_id) throw forgedButton();
-  const delivery = await findDelivery(deps.db, organization_id, button.occurrence, button.id);
-  if (delivery && delivery.channel_id !== address.id) throw forgedButton();
+  const isOwn = button?.organizationId === organization_id;
+  const delivery = isOwn ? await findDelivery(deps.db, organization_id, button.occurrence, button.id) : undefined;
+  const isStale = !isOwn || (delivery !== undefined && delivery.channel_id !== address.id);
+  if (isStale && source.isTokenProof) throw forgedButton();
   const persons = await findPersons(deps, address, interaction);
+  // The service would repeat a request that is refused, and the person would see nothing.
+  if (isStale) return acknowledgeTextsIn(persons[0]?.locale).stale;
   const person = persons.find(({ id }) => id === delivery?.user_id) ?? persons[0];
   const texts = acknowledgeTextsIn(person?.locale);
   if (!person && !source.anyoneMayAct) {
