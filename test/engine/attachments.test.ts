@@ -4,6 +4,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test 
 import type { Content } from '../../src/core/render/render.ts';
 import { nameFiles } from '../../src/engine/attachment-names.ts';
 import { deleteOldAttachments } from '../../src/services/history/attachments.ts';
+import { eventually } from '../support/eventually.ts';
+import { fairNow } from '../support/fair-clock.ts';
 import { openHttpPeer, type Reply } from '../support/http-peer.ts';
 import { type EngineWorld, openWorld, type Tenant, type TenantInput } from '../support/sink.ts';
 import { openSmtpPeer, type SmtpPeer } from '../support/smtp.ts';
@@ -250,6 +252,37 @@ describe('files with a URL', () => {
     await tenant.outcomes(wrong);
     expect((await tenant.deliveries(wrong))[0]!.detail).toContain('not of the type image/png');
     await tenant.post(`/api/o/${tenant.slug}/occurrence/${retried}/cancel/`);
+  });
+
+  test('files of organizations whose servers hang delay no file of another organization', async () => {
+    const hanging = await openFiles('hang');
+    const peer = await openFiles(file);
+    const hang = async () => {
+      const stuck = await mailTenant({ users: ['ann@x.test'] });
+      const one = (n: number) => stuck.trigger({ attachments: [{ url: `${hanging.url}/${stuck.slug}/${n}.csv` }] });
+      await Promise.all(Array.from({ length: 20 }, (_, n) => one(n)));
+      return async () => {
+        const { status } = await stuck.ask({ method: 'DELETE', path: `/api/o/${stuck.slug}/?cascade=true` });
+        expect(status).toBe(200);
+      };
+    };
+    const other = await mailTenant({ users: ['ann@x.test'] });
+    const send = async (name: string) => {
+      const began = fairNow();
+      const id = await other.trigger({ attachments: [{ url: `${peer.url}/${name}.csv` }] });
+      expect(await other.outcomes(id, 60_000)).toEqual(['ann@x.test sent']);
+      return fairNow() - began;
+    };
+    await send('alone');
+    const forget = [];
+    const ms = [];
+    for (const organizations of [2, 4]) {
+      while (forget.length < organizations) forget.push(await hang());
+      await eventually(() => expect(hanging.seen.length).toBeGreaterThanOrEqual(2 * organizations));
+      ms.push(await send(`beside-${organizations}`));
+    }
+    for (const one of forget) await one();
+    expect(Math.max(...ms)).toBeLessThan(3_000);
   });
 
   test('a private network is refused', async () => {
