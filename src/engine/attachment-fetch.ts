@@ -1,8 +1,20 @@
 /** Fetches a file of an occurrence from its URL, and stores it once for all messages. */
-import { attachmentLimits, fileNameOfUrl, findContentError, headBytes, toMediaType } from '../core/attachments.ts';
+import {
+  attachmentLimits,
+  describeFullStorage,
+  fileNameOfUrl,
+  findContentError,
+  headBytes,
+  toMediaType,
+} from '../core/attachments.ts';
 import { uuidv7 } from '../core/ids.ts';
 import type { Db } from '../db/connection/pool.ts';
-import { findOccurrenceAttachments, linkAttachments, storeAttachment } from '../db/history/attachments.ts';
+import {
+  findAttachmentUsage,
+  findOccurrenceAttachments,
+  linkAttachments,
+  storeAttachment,
+} from '../db/history/attachments.ts';
 import { ByteBudget } from '../lib/byte-budget.ts';
 import { currentTime } from '../lib/clock.ts';
 import { FairSlots } from '../lib/fair-slots.ts';
@@ -65,6 +77,7 @@ async function fetchAttachment(
   { organization_id, occurrence_id, url, maxBytes }: FetchRequest,
   limits: Pick<OutboundRequest, 'signal' | 'mayHold'>,
 ) {
+  await requireRoom(db, organization_id, url);
   const request = { method: 'GET' as const, timeoutMs, maxFileBytes: maxBytes, ...limits };
   const response = await outbound.request(url, request).catch(error => {
     if (!(error instanceof OutboundError)) throw error;
@@ -81,10 +94,17 @@ async function fetchAttachment(
     // It expires if the link is not stored, because another worker has stored its own.
     const expires_at = new Date(currentTime() + attachmentLimits.uploadHours * 3_600_000);
     await storeAttachment(trx, organization_id, { ...facts, content, expires_at });
+    await requireRoom(trx, organization_id, url);
     await linkAttachments(trx, organization_id, occurrence_id, [{ source: url, id: facts.id }]);
   });
   const [stored] = await findOccurrenceAttachments(db, organization_id, occurrence_id, [url]);
   return stored;
+}
+
+/** Throws if the organization stores as much as it may: before a fetch, or in the transaction that stores a file. */
+async function requireRoom(db: Db, organizationId: number, url: string): Promise<void> {
+  const { bytes, max } = await findAttachmentUsage(db, organizationId);
+  if (max !== null && bytes > max) throw failed(url, describeFullStorage(bytes, max), true);
 }
 
 function readFile(url: string, { status, file }: OutboundResponse, maxBytes: number): Buffer {

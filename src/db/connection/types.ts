@@ -45,6 +45,11 @@ export interface Applications {
   paused_at: Date | null;
 }
 
+export interface AttachmentUsage {
+  organization_id: number;
+  bytes: number;
+}
+
 export interface Attachments {
   organization_id: number;
   id: string;
@@ -594,6 +599,7 @@ export interface Organizations {
   most_per_day: number | null;
   max_per_day: number | null;
   suppresses: Generated<boolean>;
+  attachment_bytes_limit: Generated<number | null>;
 }
 
 export interface Passkeys {
@@ -877,6 +883,7 @@ export interface Tables {
   accounts: Accounts;
   addresses: Addresses;
   applications: Applications;
+  attachment_usage: AttachmentUsage;
   attachments: Attachments;
   audit: Audit;
   categories: Categories;
