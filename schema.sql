@@ -23,8 +23,10 @@ CREATE TABLE organizations (
   most_per_day integer,
   max_per_day integer,
   suppresses boolean NOT NULL DEFAULT false,
+  attachment_bytes_limit bigint DEFAULT '21474836480'::bigint,
   CONSTRAINT organizations_pkey PRIMARY KEY (id),
   CONSTRAINT organizations_slug_key UNIQUE (slug),
+  CONSTRAINT organizations_attachment_bytes_limit_check CHECK (attachment_bytes_limit > 0),
   CONSTRAINT organizations_deliveries_per_trigger_check CHECK (deliveries_per_trigger > 0),
   CONSTRAINT organizations_max_key_lifetime_days_check CHECK (max_key_lifetime_days > 0),
   CONSTRAINT organizations_max_per_day_check CHECK (max_per_day > 0),
@@ -1114,6 +1116,13 @@ CREATE TABLE unexpanded_counts (
   CONSTRAINT unexpanded_counts_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
 
+CREATE TABLE attachment_usage (
+  organization_id bigint NOT NULL,
+  bytes bigint NOT NULL,
+  CONSTRAINT attachment_usage_pkey PRIMARY KEY (organization_id),
+  CONSTRAINT attachment_usage_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+
 CREATE VIEW wordings AS
  SELECT organization_id,
     id,
@@ -1214,6 +1223,24 @@ begin
   from added group by 1, 2 order by 1, 2
   on conflict (organization_id, user_id) do update
     set unread = i.unread + excluded.unread, unseen = i.unseen + excluded.unseen;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION count_attachments()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'INSERT' then
+    insert into attachment_usage as u (organization_id, bytes)
+    select organization_id, sum(bytes) from changed group by 1 order by 1
+    on conflict (organization_id) do update set bytes = u.bytes + excluded.bytes;
+  else
+    -- No insert: the organization may be what is deleted.
+    update attachment_usage u set bytes = u.bytes - gone.bytes
+    from (select organization_id, sum(bytes) as bytes from changed group by 1) gone
+    where u.organization_id = gone.organization_id;
+  end if;
   return null;
 end $function$;
 
@@ -1538,5 +1565,9 @@ CREATE TRIGGER announce_suppression AFTER INSERT ON suppressions REFERENCING NEW
   FOR EACH STATEMENT EXECUTE FUNCTION announce_suppression();
 CREATE TRIGGER announce_suppression_extended AFTER UPDATE ON suppressions REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION announce_suppression();
+CREATE TRIGGER count_added AFTER INSERT ON attachments REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION count_attachments();
+CREATE TRIGGER count_removed AFTER DELETE ON attachments REFERENCING OLD TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION count_attachments();
 CREATE TRIGGER announce_move AFTER INSERT OR DELETE OR UPDATE OF state ON organization_moves
   FOR EACH ROW EXECUTE FUNCTION announce_move();

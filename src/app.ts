@@ -35,6 +35,7 @@ import { Plans } from './pipeline/plans.ts';
 import { Rendering } from './pipeline/rendering.ts';
 import { smtp } from './providers/email/smtp/smtp.ts';
 import { feedbackReaders } from './providers/feedback/index.ts';
+import { MailReader } from './providers/feedback/mail-reader.ts';
 import { providers } from './providers/index.ts';
 import { InboxStreams } from './services/audience/inbox-streams.ts';
 import { ContextSchemas } from './services/configuration/context-schemas.ts';
@@ -119,10 +120,12 @@ export async function openRuntime(
   });
   const outbound = createOutbound({ allow: config.outboundAllow });
   const rendering = new Rendering(log);
+  const mailReader = new MailReader();
   const mailer = openMailer(config, log);
   const background = new Background(error => log.warn({ err: error }, 'recording a failed sign-in failed'));
   const close = async () => {
     await rendering.close();
+    await mailReader.close();
     await mailer?.close();
     await background.drain();
     await outbound.close();
@@ -149,6 +152,7 @@ export async function openRuntime(
       signer,
       providers,
       feedbackReaders,
+      mailReader,
       occurrences: createOccurrenceStore(
         items => storeOccurrencesAcrossTenants(database.writer, items),
         items => storeOccurrencesAcrossTenants(database.largeWriter, items),

@@ -23,6 +23,7 @@ set   Set limits to a number, or to none for no limit. Other limits stay unchang
   --deliveries-per-trigger N  deliveries above the limit are not sent, and the occurrence reports it
   --users N                   users above the limit cannot be created
   --stored-messages N         at the limit, triggers are refused until old messages are deleted by retention
+  --attachment-bytes N        at the limit, no further file is stored until old ones are deleted by retention
   --json                      print JSON
 
 \`set\` works directly on the database, also while a server is running, and takes effect within a second.`,

@@ -70,6 +70,7 @@ interface Entry {
   detail: string | null;
   since: string;
   expires_at: string | null;
+  projects: string[] | null;
 }
 
 const rowLimits = { default: 100, max: maxLimit };
@@ -96,7 +97,7 @@ async function list(args: string[], terminal: Terminal): Promise<number> {
   else
     terminal.print(
       formatTable([
-        ['ID', 'TYPE', 'TARGET', 'REASON', 'SOURCE', 'SINCE', 'EXPIRES', 'DETAIL'],
+        ['ID', 'TYPE', 'TARGET', 'REASON', 'SOURCE', 'SINCE', 'EXPIRES', 'PROJECTS', 'DETAIL'],
         ...entries.map(one => [
           String(one.id),
           one.channel_type,
@@ -105,6 +106,7 @@ async function list(args: string[], terminal: Terminal): Promise<number> {
           one.source,
           one.since.slice(0, 10),
           one.expires_at?.slice(0, 10) ?? 'never',
+          one.projects?.join(' ') ?? 'all',
           one.detail ?? '',
         ]),
       ]),

@@ -233,8 +233,17 @@ export function findContentError(name: string, contentType: string, head: Buffer
   return wrong && `the content is not of the type ${contentType}: send the type that it has`;
 }
 
+/** Says that an organization stores as many bytes of attachments as it may, and what to do. */
+export function describeFullStorage(bytes: number, max: number): string {
+  return (
+    `the organization stores ${describeBytes(Math.min(bytes, max))} of attachments and its limit, attachment_bytes, is ${describeBytes(max)}: ` +
+    'reduce retention_days, send links to large files, or ask the operator of this installation for a higher limit'
+  );
+}
+
 /** Returns a size as people read it, such as `5.2 MB`. */
 export function describeBytes(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`;
-  return bytes < 999_500 ? `${Math.round(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+  if (bytes < 999_500) return `${Math.round(bytes / 1_000)} kB`;
+  return bytes < 999_950_000 ? `${(bytes / 1_000_000).toFixed(1)} MB` : `${(bytes / 1_000_000_000).toFixed(1)} GB`;
 }

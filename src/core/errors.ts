@@ -110,6 +110,7 @@ const catalogue = {
   'limit.fan_out': ['invalid', 'Too many recipients for one trigger'],
   'limit.users': ['rate_limited', 'User limit of the organization reached'],
   'limit.stored_messages': ['rate_limited', 'Stored message limit of the organization reached'],
+  'limit.attachment_bytes': ['rate_limited', 'Attachment storage limit of the organization reached'],
   'limit.attachments': ['rate_limited', 'Too many uploads of the organization are unused'],
   'limit.streams': ['rate_limited', 'Inbox stream limit of the organization reached'],
 

@@ -5,6 +5,8 @@ export interface OrganizationLimits {
   deliveries_per_trigger: number | null;
   users: number | null;
   stored_messages: number | null;
+  /** Of files that are uploaded or fetched, for as long as they are stored. */
+  attachment_bytes: number | null;
 }
 
 export const limitNames = [
@@ -12,6 +14,7 @@ export const limitNames = [
   'deliveries_per_trigger',
   'users',
   'stored_messages',
+  'attachment_bytes',
 ] as const satisfies (keyof OrganizationLimits)[];
 
 /** The largest values that can be set, bounded by the column types. */
@@ -20,6 +23,7 @@ export const maxLimits: Record<keyof OrganizationLimits, number> = {
   deliveries_per_trigger: 2_000_000_000,
   users: 2_000_000_000,
   stored_messages: 1_000_000_000_000,
+  attachment_bytes: 1_000_000_000_000_000,
 };
 
 /** Returns how many of the `next` deliveries a trigger that already has `before` may still create. */

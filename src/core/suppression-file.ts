@@ -11,6 +11,8 @@ export interface SuppressionFileRow {
   reason: SuppressionReason;
   detail: string | null;
   expires_at: Date | null;
+  /** Ids of the projects whose channels it stops; null: all channels. */
+  projects: number[] | null;
 }
 
 /** `source` and `since` are ignored when a file is imported. */
@@ -22,6 +24,7 @@ export const suppressionColumns = [
   'expires_at',
   'source',
   'since',
+  'projects',
 ] as const;
 export type SuppressionColumn = (typeof suppressionColumns)[number];
 
@@ -42,12 +45,15 @@ export function readSuppressionHeader(cells: string[]): { columns: SuppressionCo
   return mistakes.length > 0 ? { mistakes } : { columns };
 }
 
-/** Reads a row. Without a channel type it is an email address or domain; without a reason it was added by hand. */
+/**
+ * Reads a row. Without a channel type it is an email address or domain; without a reason it was added by hand; without projects it
+ * stops all channels. `projectIds` are those of the organization, by slug.
+ */
 export function readSuppressionRow(
   cells: string[],
   columns: SuppressionColumn[],
   row: number,
-  now: number,
+  { now, projectIds }: { now: number; projectIds: ReadonlyMap<string, number> },
 ): { value: SuppressionFileRow } | { mistakes: Mistake[] } {
   const mistakes: Mistake[] = [];
   const complain = (field: string, message: string) => void mistakes.push({ row, field, message });
@@ -76,9 +82,14 @@ export function readSuppressionRow(
     complain('detail', `is longer than ${suppressionLimits.detail} characters`);
   if (expires_at === undefined) complain('expires_at', 'must be a time such as 2030-01-31T09:00:00Z');
   else if (expires_at && expires_at.getTime() <= now) complain('expires_at', 'must be in the future');
+  const slugs = texts.projects ? [...new Set(texts.projects.split(' ').filter(Boolean))] : [];
+  const unknown = slugs.find(slug => !projectIds.has(slug));
+  if (unknown !== undefined)
+    complain('projects', `there is no project ${unknown.slice(0, 100)}: separate slugs by spaces, or leave it empty`);
   if (mistakes.length > 0) return { mistakes };
+  const projects = slugs.length > 0 ? slugs.map(slug => projectIds.get(slug)!).sort((a, b) => a - b) : null;
   const { value } = target as { value: string };
-  return { value: { channel_type, target: value, reason: reason!, detail, expires_at: expires_at! } };
+  return { value: { channel_type, target: value, reason: reason!, detail, expires_at: expires_at!, projects } };
 }
 
 /** Returns undefined for text that is not a date, or a time with its offset from UTC. */

@@ -1,13 +1,33 @@
 /** Fetches a file of an occurrence from its URL, and stores it once for all messages. */
-import { attachmentLimits, fileNameOfUrl, findContentError, headBytes, toMediaType } from '../core/attachments.ts';
+import {
+  attachmentLimits,
+  describeFullStorage,
+  fileNameOfUrl,
+  findContentError,
+  headBytes,
+  toMediaType,
+} from '../core/attachments.ts';
 import { uuidv7 } from '../core/ids.ts';
 import type { Db } from '../db/connection/pool.ts';
-import { findOccurrenceAttachments, linkAttachments, storeAttachment } from '../db/history/attachments.ts';
+import {
+  findAttachmentUsage,
+  findOccurrenceAttachments,
+  linkAttachments,
+  storeAttachment,
+} from '../db/history/attachments.ts';
+import { ByteBudget } from '../lib/byte-budget.ts';
 import { currentTime } from '../lib/clock.ts';
-import { type Outbound, OutboundError, type OutboundResponse } from '../lib/outbound.ts';
+import { FairSlots } from '../lib/fair-slots.ts';
+import { type Outbound, OutboundError, type OutboundRequest, type OutboundResponse } from '../lib/outbound.ts';
 import { AttachmentError, AttachmentsBusyError } from './attachment-error.ts';
 
 const timeoutMs = 20_000;
+/** Files that are fetched at once, in all and of one organization. */
+const maxFetching = { all: 32, organization: 2 };
+/** How long a file may take even if organizations wait that fetch none. */
+const guaranteedMs = 1_000;
+/** Content that is being fetched: one organization gets half of it, less if others fetch files too. */
+const maxFetchedBytes = 80 * 1024 * 1024;
 
 interface FetchRequest {
   organization_id: number;
@@ -16,10 +36,50 @@ interface FetchRequest {
   maxBytes: number;
 }
 
-/** Returns the stored file: another worker's if that was faster. Throws AttachmentError. */
-export async function fetchAttachment(db: Db, outbound: Outbound, request: FetchRequest) {
-  const { organization_id, occurrence_id, url, maxBytes } = request;
-  const response = await outbound.request(url, { method: 'GET', timeoutMs, maxFileBytes: maxBytes }).catch(error => {
+/** Fetches files, for organizations in turns: those whose servers hang do not delay others. */
+export class AttachmentFetches {
+  readonly #db: Db;
+  readonly #outbound: Outbound;
+  readonly #slots = new FairSlots(maxFetching.all, maxFetching.organization, { guaranteedMs });
+  readonly #memory = new ByteBudget(maxFetchedBytes);
+
+  constructor(db: Db, outbound: Outbound) {
+    this.#db = db;
+    this.#outbound = outbound;
+  }
+
+  /** Returns the stored file: another worker's if that was faster. Throws AttachmentError or AttachmentsBusyError. */
+  fetch(request: FetchRequest) {
+    const { organization_id: organizationId } = request;
+    return this.#slots.run(organizationId, async signal => {
+      let held = 0;
+      const mayHold = (bytes: number) => {
+        const hasRoom = this.#memory.take(organizationId, bytes);
+        if (hasRoom) held += bytes;
+        return hasRoom;
+      };
+      try {
+        return await fetchAttachment(this.#db, this.#outbound, request, { signal, mayHold });
+      } catch (error) {
+        // A file that arrives slowly must not keep the memory from others.
+        if (error instanceof AttachmentsBusyError) this.#slots.giveUpOldest();
+        throw error;
+      } finally {
+        if (held > 0) this.#memory.release(organizationId, held);
+      }
+    });
+  }
+}
+
+async function fetchAttachment(
+  db: Db,
+  outbound: Outbound,
+  { organization_id, occurrence_id, url, maxBytes }: FetchRequest,
+  limits: Pick<OutboundRequest, 'signal' | 'mayHold'>,
+) {
+  await requireRoom(db, organization_id, url);
+  const request = { method: 'GET' as const, timeoutMs, maxFileBytes: maxBytes, ...limits };
+  const response = await outbound.request(url, request).catch(error => {
     if (!(error instanceof OutboundError)) throw error;
     if (error.kind === 'local') throw new AttachmentsBusyError(error.message);
     throw failed(url, error.message, error.kind !== 'refused');
@@ -34,10 +94,17 @@ export async function fetchAttachment(db: Db, outbound: Outbound, request: Fetch
     // It expires if the link is not stored, because another worker has stored its own.
     const expires_at = new Date(currentTime() + attachmentLimits.uploadHours * 3_600_000);
     await storeAttachment(trx, organization_id, { ...facts, content, expires_at });
+    await requireRoom(trx, organization_id, url);
     await linkAttachments(trx, organization_id, occurrence_id, [{ source: url, id: facts.id }]);
   });
   const [stored] = await findOccurrenceAttachments(db, organization_id, occurrence_id, [url]);
   return stored;
+}
+
+/** Throws if the organization stores as much as it may: before a fetch, or in the transaction that stores a file. */
+async function requireRoom(db: Db, organizationId: number, url: string): Promise<void> {
+  const { bytes, max } = await findAttachmentUsage(db, organizationId);
+  if (max !== null && bytes > max) throw failed(url, describeFullStorage(bytes, max), true);
 }
 
 function readFile(url: string, { status, file }: OutboundResponse, maxBytes: number): Buffer {
@@ -46,6 +113,7 @@ function readFile(url: string, { status, file }: OutboundResponse, maxBytes: num
   if (file === 'too_large') {
     throw failed(url, `it is larger than the ${maxBytes} bytes that are left of the message's limit`, false);
   }
+  if (file === 'no_room') throw new AttachmentsBusyError();
   if (file === 'cut' || file === undefined) throw failed(url, 'the connection broke before its end', true);
   if (file.length === 0) throw failed(url, 'it is empty', false);
   return file;

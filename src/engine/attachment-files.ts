@@ -14,21 +14,16 @@ import {
 import type { Db } from '../db/connection/pool.ts';
 import { findOccurrenceAttachments, type LinkedAttachment, readAttachment } from '../db/history/attachments.ts';
 import type { Delivery } from '../db/ledger/deliveries.ts';
-import { FairSlots } from '../lib/fair-slots.ts';
 import { FileContent } from '../lib/file-content.ts';
 import type { Outbound } from '../lib/outbound.ts';
 import type { Attachment } from '../providers/sending.ts';
 import { AttachmentError, AttachmentsBusyError } from './attachment-error.ts';
-import { fetchAttachment } from './attachment-fetch.ts';
+import { AttachmentFetches } from './attachment-fetch.ts';
 
 /** Content in memory. With its encodings, it takes up to four times as much. */
 const maxBytes = 30 * 1024 * 1024;
 /** For one organization, so that the files of another one always fit. */
 const maxOrganizationBytes = maxBytes - attachmentLimits.bytes;
-/** Reserved for files of unknown size until they are fetched. A server that hangs must not hold the memory of others. */
-const unknownBytes = 256 * 1024;
-/** Occurrences whose files are fetched at once, in all and of one organization. Each may exceed what is reserved by 10 MiB. */
-const maxFetching = { all: 8, organization: 2 };
 /** How long a message waits for memory while it occupies its provider; then it waits in the queue. */
 const maxWaitMs = 2_000;
 /** How long files without a message in flight are kept for the next ones. */
@@ -50,16 +45,17 @@ interface Files {
 
 export class AttachmentFiles {
   readonly #db: Db;
-  readonly #outbound: Outbound;
+  readonly #fetches: AttachmentFetches;
   /** By organization, occurrence and references. */
   readonly #files = new Map<string, Files>();
   readonly #failures = new Map<string, { until: number; error: AttachmentError }>();
-  readonly #fetches = new FairSlots(maxFetching.all, maxFetching.organization);
+  /** Files with a URL that are being fetched and stored, by the same key. */
+  readonly #fetching = new Map<string, Promise<void>>();
   #released = Promise.withResolvers<void>();
 
   constructor(db: Db, outbound: Outbound) {
     this.#db = db;
-    this.#outbound = outbound;
+    this.#fetches = new AttachmentFetches(db, outbound);
   }
 
   findFacts(
@@ -77,26 +73,36 @@ export class AttachmentFiles {
     const key = JSON.stringify([owner.organization_id, owner.occurrence_id, references]);
     const failure = this.#failures.get(key);
     if (failure && failure.until > performance.now()) throw failure.error;
-    const files = this.#files.get(key) ?? (await this.#reserve(key, owner, references));
-    files.users++;
-    clearTimeout(files.idle);
-    const release = () => this.#release(key, files);
     try {
-      return { attachments: await files.attachments, release };
+      const files = this.#files.get(key) ?? (await this.#load(key, owner, references));
+      files.users++;
+      clearTimeout(files.idle);
+      const release = () => this.#release(key, files);
+      try {
+        return { attachments: await files.attachments, release };
+      } catch (error) {
+        release();
+        this.#forget(key, files);
+        throw error;
+      }
     } catch (error) {
-      release();
-      this.#forget(key, files);
       if (error instanceof AttachmentError) this.#rememberFailure(key, error);
       throw error;
     }
   }
 
-  /** Waits until the files fit into memory. The size of a file with a URL is not known: little is reserved until it is. */
-  async #reserve(key: string, owner: Owner, references: readonly AttachmentReference[]): Promise<Files> {
+  /** Fetches files that are not stored yet, and waits until all of them fit into memory. */
+  async #load(key: string, owner: Owner, references: readonly AttachmentReference[]): Promise<Files> {
     const { organization_id: organizationId } = owner;
-    const stored = await this.findFacts(owner, references);
-    const isStored = references.every(one => stored.some(({ source }) => source === sourceOf(one)));
-    const bytes = isStored ? sumOf(stored) : sumOf(stored) + unknownBytes;
+    let stored = await this.findFacts(owner, references);
+    const missing = references.filter(one => !stored.some(({ source }) => source === sourceOf(one)));
+    if (missing.some(({ url }) => url !== undefined)) {
+      const fetching = this.#fetching.get(key) ?? this.#fetch(key, owner, missing, sumOf(stored));
+      await fetching;
+      stored = await this.findFacts(owner, references);
+    }
+    const bytes = sumOf(stored);
+    if (bytes > attachmentLimits.bytes) throw new AttachmentError(describeTooLarge(bytes), false);
     const deadline = performance.now() + maxWaitMs;
     for (;;) {
       // Another message of the occurrence may have been first.
@@ -107,36 +113,37 @@ export class AttachmentFiles {
       if (left <= 0) throw new AttachmentsBusyError();
       await Promise.race([this.#released.promise, sleep(left)]);
     }
-    const load = () => this.#load(owner, references, stored);
-    const attachments = isStored ? load() : this.#fetches.run(organizationId, load);
+    const attachments = this.#read(organizationId, references, stored);
     // Reported to each message that awaits it.
     attachments.catch(() => {});
     const files: Files = { organizationId, bytes, attachments, users: 0 };
     this.#files.set(key, files);
-    if (!isStored) attachments.then(loaded => this.#setSize(files, loaded)).catch(() => {});
     return files;
   }
 
-  async #load(
-    { organization_id, occurrence_id }: Owner,
+  #fetch(key: string, owner: Owner, missing: readonly AttachmentReference[], storedBytes: number): Promise<void> {
+    const fetchAll = async () => {
+      let left = attachmentLimits.bytes - storedBytes;
+      for (const { url } of missing) {
+        if (url !== undefined) left -= (await this.#fetches.fetch({ ...owner, url, maxBytes: left }))?.bytes ?? 0;
+      }
+    };
+    const fetching = fetchAll().finally(() => this.#fetching.delete(key));
+    this.#fetching.set(key, fetching);
+    return fetching;
+  }
+
+  async #read(
+    organizationId: number,
     references: readonly AttachmentReference[],
     stored: readonly LinkedAttachment[],
   ): Promise<Attachment[]> {
     const attachments: Attachment[] = [];
-    let bytes = 0;
     for (const reference of references) {
-      const { name, url, content_id } = reference;
-      const known = stored.find(({ source }) => source === sourceOf(reference));
-      const left = attachmentLimits.bytes - bytes;
-      const facts =
-        known ??
-        (url === undefined
-          ? undefined
-          : await fetchAttachment(this.#db, this.#outbound, { organization_id, occurrence_id, url, maxBytes: left }));
-      const content = facts && (await readAttachment(this.#db, organization_id, facts));
+      const { name, content_id } = reference;
+      const facts = stored.find(({ source }) => source === sourceOf(reference));
+      const content = facts && (await readAttachment(this.#db, organizationId, facts));
       if (!content) throw new AttachmentError(`the attachment ${sourceOf(reference)} has been deleted`, false);
-      bytes += content.length;
-      if (bytes > attachmentLimits.bytes) throw new AttachmentError(describeTooLarge(bytes), false);
       const sentName = (name && toFileName(name)) || facts.name;
       // The name may come from a template.
       const problem = findNameError(sentName);
@@ -161,12 +168,6 @@ export class AttachmentFiles {
       if (!next) return false;
       this.#forget(...next);
     }
-  }
-
-  /** Replaces what was reserved by the size of the fetched files. */
-  #setSize(files: Files, loaded: readonly Attachment[]): void {
-    files.bytes = sumOf(loaded.map(({ file }) => ({ bytes: file.bytes.length })));
-    this.#announceRoom();
   }
 
   #release(key: string, files: Files): void {

@@ -222,13 +222,14 @@ async function findStop(engine: Engine, context: SendContext): Promise<Settlemen
   return maySend(engine, context) ? undefined : checkAgain(engine, context);
 }
 
-/** Disables an address that is gone, before the outcome is stored. By now, the provider can take the next message. */
+/** Disables or suppresses an address that is gone, before the outcome is stored. By now, the provider can take the next message. */
 async function disableIfGone(engine: Engine, context: SendContext, settlement: Settlement): Promise<Settlement> {
-  const { delivery, occurrence, goneReason: reason } = context;
+  const { delivery, occurrence, channel, goneReason: reason } = context;
   if (reason === undefined) return settlement;
   const { organization_id: organizationId, user_id: userId, address } = delivery;
   try {
-    await engine.goneAddresses.disable({ organizationId, userId, value: address!, reason });
+    const source = channel.providers[delivery.provider_index]!.provider.name;
+    await engine.goneAddresses.disable({ organizationId, userId, value: address!, reason, channel, source });
   } catch (error) {
     // The outcome counts all the same.
     const where = { occurrence: delivery.occurrence_id, ...traceFields(occurrence) };

@@ -100,7 +100,7 @@ const outcomes = new Outcomes(hot.pool, log, (size, ended) => {
   meters.batch('settle', size);
   meters.ended(ended);
 });
-const goneAddresses = new GoneAddresses(disabling.pool);
+const goneAddresses = new GoneAddresses(disabling);
 const missingVariables = new MissingVariables();
 const slots = new Slots(settings.url, error => {
   log.warn({ err: error }, 'lost the connection that holds channel slots; opening another');

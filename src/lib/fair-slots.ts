@@ -2,60 +2,111 @@
  * Limits how many tasks run at once, in all and for each group. Groups take turns, so that one with many or slow tasks does
  * not delay those of others.
  */
+interface Task {
+  group: number;
+  startedAt: number;
+  stop: AbortController;
+}
+
 export class FairSlots {
   readonly #max: number;
   readonly #maxPerGroup: number;
+  readonly #guaranteedMs: number;
+  /** Running tasks, oldest first. */
+  readonly #tasks = new Set<Task>();
   readonly #running = new Map<number, number>();
   /** Waiting tasks by group, in the order of their turns. */
   readonly #waiting = new Map<number, (() => void)[]>();
-  #total = 0;
+  #timer: NodeJS.Timeout | undefined;
 
-  /** `maxPerGroup` is less than `max`, so that there is always a slot for another group soon. */
-  constructor(max: number, maxPerGroup: number) {
+  /**
+   * `maxPerGroup` is less than `max`, so that there is always a slot for another group soon. A task that has run for
+   * `guaranteedMs` is given up when a group that runs none needs its slot, so that hanging tasks of any number of groups stop
+   * no other group.
+   */
+  constructor(max: number, maxPerGroup: number, { guaranteedMs = Number.POSITIVE_INFINITY } = {}) {
     this.#max = max;
     this.#maxPerGroup = maxPerGroup;
+    this.#guaranteedMs = guaranteedMs;
   }
 
-  async run<T>(group: number, task: () => Promise<T>): Promise<T> {
+  /** The signal is aborted when the task is given up. */
+  async run<T>(group: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     if (!this.#canStart(group)) {
       await new Promise<void>(resolve => {
         const queue = this.#waiting.get(group);
         if (queue) queue.push(resolve);
         else this.#waiting.set(group, [resolve]);
+        this.#freeSlot();
       });
     } else {
-      this.#enter(group);
+      this.#count(group, 1);
     }
+    const task = { group, startedAt: performance.now(), stop: new AbortController() };
+    this.#tasks.add(task);
     try {
-      return await task();
+      return await work(task.stop.signal);
     } finally {
-      this.#leave(group);
+      this.#tasks.delete(task);
+      this.#count(group, -1);
+      this.#startWaiting();
     }
+  }
+
+  /** Gives up the oldest task of the groups that run the most, if its guaranteed time is over. Returns how long that still takes. */
+  giveUpOldest(): number {
+    const most = Math.max(...this.#running.values());
+    for (const { group, startedAt, stop } of this.#tasks) {
+      if (stop.signal.aborted || this.#running.get(group) !== most) continue;
+      const left = startedAt + this.#guaranteedMs - performance.now();
+      if (left <= 0) stop.abort();
+      return Math.max(0, left);
+    }
+    return Number.POSITIVE_INFINITY;
+  }
+
+  get #total(): number {
+    return [...this.#running.values()].reduce((sum, count) => sum + count, 0);
   }
 
   #canStart(group: number): boolean {
-    return this.#total < this.#max && (this.#running.get(group) ?? 0) < this.#maxPerGroup;
+    return this.#countOf(group) < this.#maxPerGroup && this.#total < this.#max;
   }
 
-  #enter(group: number): void {
-    this.#total++;
-    this.#running.set(group, (this.#running.get(group) ?? 0) + 1);
+  #countOf(group: number): number {
+    return this.#running.get(group) ?? 0;
   }
 
-  #leave(group: number): void {
-    this.#total--;
-    const others = this.#running.get(group)! - 1;
-    if (others > 0) this.#running.set(group, others);
+  #count(group: number, change: 1 | -1): void {
+    const count = this.#countOf(group) + change;
+    if (count > 0) this.#running.set(group, count);
     else this.#running.delete(group);
-    for (const [next, queue] of this.#waiting) {
-      if (this.#total >= this.#max) return;
+  }
+
+  #startWaiting(): void {
+    // Groups that run fewer tasks first.
+    const turns = [...this.#waiting].sort(([a], [b]) => this.#countOf(a) - this.#countOf(b));
+    for (const [next, queue] of turns) {
       if (!this.#canStart(next)) continue;
       this.#waiting.delete(next);
       const start = queue.shift()!;
       // Behind the others: its next turn comes after theirs.
       if (queue.length > 0) this.#waiting.set(next, queue);
-      this.#enter(next);
+      this.#count(next, 1);
       start();
     }
+    this.#freeSlot();
+  }
+
+  /** Gives up a task if a group waits that runs none, now or when a task has run for long enough. */
+  #freeSlot(): void {
+    if (this.#timer || this.#guaranteedMs === Number.POSITIVE_INFINITY) return;
+    if (this.#total < this.#max || [...this.#waiting.keys()].every(group => this.#running.has(group))) return;
+    const left = this.giveUpOldest();
+    if (left === 0 || left === Number.POSITIVE_INFINITY) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#freeSlot();
+    }, left).unref();
   }
 }

@@ -20,19 +20,6 @@ export class FairTurns {
     void this.#runAll();
   }
 
-  /** Resolves with the result of the work, or rejects as it throws. */
-  result<T>(group: number, work: () => T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.run(group, () => {
-        try {
-          resolve(work());
-        } catch (error) {
-          reject(error);
-        }
-      });
-    });
-  }
-
   async #runAll(): Promise<void> {
     // A group that is set again during the iteration is visited again after the others.
     for (const [group, queue] of this.#queues) {

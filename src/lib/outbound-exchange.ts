@@ -16,6 +16,10 @@ export interface OutboundRequest {
   timeoutMs?: number;
   /** Reads the response as a file of at most this many bytes, instead of as text. */
   maxFileBytes?: number;
+  /** Called with the size of each part of a file, before it is kept. If it returns false, the rest is not read. */
+  mayHold?: (bytes: number) => boolean;
+  /** Ends the request early, as if its deadline had passed. */
+  signal?: AbortSignal;
   /** Also offers HTTP/2, for the few peers that support nothing else. */
   http2?: boolean;
   /** Requests with another name never share a connection with this one, for peers that bind connections to an account. */
@@ -29,7 +33,7 @@ export interface OutboundResponse {
   /** The body, possibly cut by the limit, the deadline or the end of the connection: only the status is decisive. */
   text: string;
   /** With `maxFileBytes`: the whole body, or why there is none. */
-  file?: Buffer | 'cut' | 'too_large';
+  file?: Buffer | 'cut' | 'too_large' | 'no_room';
 }
 
 interface Exchange extends OutboundRequest {
@@ -39,7 +43,7 @@ interface Exchange extends OutboundRequest {
 }
 
 export function exchange(dispatcher: Dispatcher, { url, ...request }: Exchange): Promise<OutboundResponse> {
-  const { maxFileBytes } = request;
+  const { maxFileBytes, mayHold, signal } = request;
   const maxBytes = maxFileBytes === undefined ? request.maxBytes : maxFileBytes + 1;
   const mayHandOver = currentHandoverCheck();
   return new Promise((resolve, reject) => {
@@ -48,6 +52,7 @@ export function exchange(dispatcher: Dispatcher, { url, ...request }: Exchange):
     let controller: Dispatcher.DispatchController | undefined;
     let answer: Omit<OutboundResponse, 'text'> | undefined;
     let isComplete = false;
+    let hasRoom = true;
     const chunks: Buffer[] = [];
     let bytes = 0;
 
@@ -55,19 +60,25 @@ export function exchange(dispatcher: Dispatcher, { url, ...request }: Exchange):
       if (settled) return;
       settled = true;
       clearTimeout(timer);
+      signal?.removeEventListener('abort', giveUp);
       if (!answer) reject(error);
       else if (maxFileBytes === undefined)
         resolve({ ...answer, text: Buffer.concat(chunks).subarray(0, maxBytes).toString('utf8') });
       else {
-        const file = isComplete ? Buffer.concat(chunks) : bytes > maxFileBytes ? 'too_large' : 'cut';
+        const why = hasRoom ? (bytes > maxFileBytes ? 'too_large' : 'cut') : 'no_room';
+        const file = isComplete ? Buffer.concat(chunks) : why;
         resolve({ ...answer, text: '', file });
       }
     };
-    const timer = setTimeout(() => {
-      const error = new OutboundError('timeout', sent, `${url.host} did not answer within ${request.timeoutMs | 0} ms`);
+    const end = (why: string) => {
+      const error = new OutboundError('timeout', sent, `${url.host} ${why}`);
       settle(error);
       controller?.abort(error);
-    }, request.timeoutMs);
+    };
+    const giveUp = () => end('was too slow while other requests waited');
+    const timer = setTimeout(() => end(`did not answer within ${request.timeoutMs | 0} ms`), request.timeoutMs);
+    if (signal?.aborted) return giveUp();
+    signal?.addEventListener('abort', giveUp);
 
     dispatcher.dispatch(
       {
@@ -91,9 +102,12 @@ export function exchange(dispatcher: Dispatcher, { url, ...request }: Exchange):
           if (status >= 200) answer = { status, headers: flatten(headers) };
         },
         onResponseData(_, chunk) {
-          chunks.push(chunk);
-          bytes += chunk.length;
-          if (bytes < maxBytes) return;
+          hasRoom &&= mayHold?.(chunk.length) ?? true;
+          if (hasRoom) {
+            chunks.push(chunk);
+            bytes += chunk.length;
+            if (bytes < maxBytes) return;
+          }
           settle();
           controller?.abort(new Error('long enough'));
         },

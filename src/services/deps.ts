@@ -1,7 +1,7 @@
 /** The dependencies of every use case, created once in app.ts. */
 
 import type pg from 'pg';
-import type { FeedbackReader } from '../core/feedback/event.ts';
+import type { FeedbackReader, MailReport } from '../core/feedback/event.ts';
 import type { Actor } from '../core/identity/actor.ts';
 import type { Db } from '../db/connection/pool.ts';
 import type { EncodedOccurrence } from '../db/ledger/accept.ts';
@@ -39,6 +39,8 @@ export interface Deps {
   providers: Providers;
   /** Readers of what services report, by name. */
   feedbackReaders: Readonly<Record<string, FeedbackReader>>;
+  /** Reads mails in threads. */
+  mailReader: { read(organizationId: number, bytes: Buffer): Promise<MailReport> };
   occurrences: OccurrenceStore<EncodedOccurrence>;
   /** Stores occurrences that have a `dedup_key`. */
   keyedOccurrences: OccurrenceStore<KeyedOccurrence>;

@@ -22,7 +22,7 @@ const ann = 'ann@x.test';
 const bob = 'bob@x.test';
 const device = (token: string, changes = {}) => ({ platform: 'android', app: 'com.acme.shop', token, ...changes });
 const iphone = device(appleToken, { platform: 'ios' });
-const open = () => {
+const open = (owner: 'organization' | 'project' = 'organization') => {
   const { fcm, apns } = pushCases;
   const providers = [
     { use: 'fcm', ...fcm.settings(peer.url) },
@@ -31,7 +31,7 @@ const open = () => {
   return world.tenant({
     users: [ann, bob],
     members: [ann],
-    channels: [{ slug: 'app', name: 'App', type: 'push', providers }],
+    [owner === 'project' ? 'projectChannels' : 'channels']: [{ slug: 'app', name: 'App', type: 'push', providers }],
     notifications: [{ name: 'n', channels: ['app'], message: { subject: 'Hello', body: 'World' } }],
   });
 };
@@ -107,4 +107,19 @@ test('each device gets a message by the provider that can reach it; one that is 
   expect((await disabled()).map(({ value }) => JSON.parse(value).token)).toEqual(['a:gone']);
   await post('devices/', device('a:gone'));
   expect(await disabled()).toEqual([]);
+});
+
+test('a device that the channel of a project cannot reach is suppressed for the project until it registers again', async () => {
+  const tenant = await open('project');
+  const post = await userOf(tenant);
+  await post('devices/', device('a:gone'));
+  peer.reply = json(404, {
+    error: { code: 404, message: 'no', status: 'NOT_FOUND', details: [{ errorCode: 'UNREGISTERED' }] },
+  });
+  await tenant.until(await tenant.trigger(), 'failed');
+  const shown = async () => (await tenant.ask({ path: `/api/o/${tenant.slug}/u/${ann}/addresses/` })).body;
+  const push = async () => (await shown()).find(({ name }: { name: string }) => name === 'push');
+  expect(await push()).toMatchObject({ disabled_at: null, suppression: { source: 'fcm', projects: ['shop'] } });
+  await post('devices/', device('a:gone'));
+  expect(await push()).toMatchObject({ disabled_at: null, suppression: null });
 });

@@ -84,11 +84,39 @@ test('an import adds all rows or none, keeps existing entries, and an export can
   expect(old).toMatchObject({ reason: 'bounced', source: 'manual', expires_at: null });
   const exported = await ask({ path: `${path}export/` });
   expect(exported.headers['content-type']).toBe('text/csv; charset=utf-8');
-  expect(exported.text).toMatch(/^\ufefftarget,channel_type,reason,detail,expires_at,source,since\r\n/);
+  expect(exported.text).toMatch(/^\ufefftarget,channel_type,reason,detail,expires_at,source,since,projects\r\n/);
   expect(exported.text).toMatch(/\r\nnew@three\.test,email,bounced,'=1\+1,,import,20/);
   expect(await lastEntry()).toMatchObject({ action: 'export' });
   const again = await upload(exported.text);
   expect(again.body, again.text).toMatchObject({ added: 0, extended: 0 });
+});
+
+test('an entry of projects keeps them in a file, and an unknown project is refused', async () => {
+  const { deps } = service.runtime;
+  const { body: made } = await ask({ path: '/api/o/acme/p/' });
+  const slugs = made.map(({ slug }: { slug: string }) => slug).sort();
+  expect(slugs.length).toBeGreaterThan(1);
+  const rows = `target,projects\none@seven.test,${slugs[0]}\nall@seven.test,\nsome@seven.test,${slugs.join('  ')}\n`;
+  expectProblem(await upload(`${rows}x@seven.test,nowhere\n`), 400, 'request.invalid', ['row 5/projects']);
+  expect((await upload(rows)).body).toMatchObject({ added: 3 });
+  const scopes = async () => {
+    const { body } = await ask({ path: path });
+    const own = body.filter(({ target }: { target: string }) => target.endsWith('@seven.test'));
+    return Object.fromEntries(own.map((one: { target: string; projects: unknown }) => [one.target, one.projects]));
+  };
+  const expected = { 'one@seven.test': [slugs[0]], 'all@seven.test': null, 'some@seven.test': slugs };
+  expect(await scopes()).toEqual(expected);
+  const exported = await ask({ path: `${path}export/` });
+  await deps.db.deleteFrom('suppressions').where('target', 'like', '%@seven.test').execute();
+  await upload(exported.text);
+  expect(await scopes()).toEqual(expected);
+  // An entry whose projects were deleted stops nothing: it must not come back for all channels.
+  await deps.db
+    .updateTable('suppressions')
+    .set({ projects: [999_999_999] })
+    .where('target', '=', 'one@seven.test')
+    .execute();
+  expect((await ask({ path: `${path}export/` })).text).not.toContain('one@seven.test');
 });
 
 test('what providers report is added in one transaction, shortened, without replacing earlier entries', async () => {

@@ -19,6 +19,7 @@ const defaults = {
   deliveries_per_trigger: 5_000_000,
   users: 5_000_000,
   stored_messages: 200_000_000,
+  attachment_bytes: 20 * 1024 ** 3,
 };
 
 beforeAll(async () => {
@@ -66,7 +67,10 @@ const shown = async (ask: Ask, org: string) => (await ask({ path: `/api/o/${org}
 
 test('a new organization has the default limits, and its usage is counted', async () => {
   const ask = await organization('usual', 3);
-  expect(await shown(ask, 'usual')).toEqual({ ...defaults, used: { users: 3, stored_messages: 0 } });
+  expect(await shown(ask, 'usual')).toEqual({
+    ...defaults,
+    used: { users: 3, stored_messages: 0, attachment_bytes: 0 },
+  });
   await trigger(ask, 'usual');
   await waitFor('the messages to be counted', async () => (await shown(ask, 'usual')).used.stored_messages === 3);
 });
@@ -93,7 +97,7 @@ describe('setting limits', () => {
       ...defaults,
       users: 10,
       stored_messages: null,
-      used: { users: 1, stored_messages: 0 },
+      used: { users: 1, stored_messages: 0, attachment_bytes: 0 },
     });
     expect((await owner.ask({ path })).body).toEqual(changed.body);
   });
@@ -139,7 +143,7 @@ test('the command line shows and sets them', async () => {
     ...defaults,
     users: 5,
     stored_messages: null,
-    used: { users: 2, stored_messages: 0 },
+    used: { users: 2, stored_messages: 0, attachment_bytes: 0 },
   });
   const refused = await belfry(['limits', 'set', '--org', 'terminal', '--users', '0'], env);
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--users must be a whole number')]);

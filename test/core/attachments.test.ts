@@ -82,6 +82,8 @@ test.each([
   [1_000, '1 kB'],
   [999_499, '999 kB'],
   [5_242_880, '5.2 MB'],
+  [999_949_999, '999.9 MB'],
+  [21_474_836_480, '21.5 GB'],
 ])('%i bytes are %s', (bytes, text) => {
   expect(describeBytes(bytes)).toBe(text);
 });

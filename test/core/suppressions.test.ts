@@ -97,24 +97,34 @@ test('emails are compared without case, and by their domain; other addresses exa
 });
 
 test('a file is read with defaults, and each mistake names its row and column', () => {
-  const now = Date.parse('2026-01-01T00:00:00Z');
+  const surroundings = { now: Date.parse('2026-01-01T00:00:00Z'), projectIds: new Map([['shop', 7]]) };
   const { columns } = readSuppressionHeader(['Target', 'channel_type', 'reason', 'detail', 'expires_at', 'source']) as {
     columns: never[];
   };
-  expect(readSuppressionRow(["'@X.test"], columns, 2, now)).toEqual({
-    value: { target: '@x.test', channel_type: 'email', reason: 'manual', detail: null, expires_at: null },
+  expect(readSuppressionRow(["'@X.test"], columns, 2, surroundings)).toEqual({
+    value: {
+      target: '@x.test',
+      channel_type: 'email',
+      reason: 'manual',
+      detail: null,
+      expires_at: null,
+      projects: null,
+    },
   });
-  expect(readSuppressionRow(["'+1 555 555 0100", 'sms', 'complained', 'STOP', '2027-01-31'], columns, 3, now)).toEqual({
+  expect(
+    readSuppressionRow(["'+1 555 555 0100", 'sms', 'complained', 'STOP', '2027-01-31'], columns, 3, surroundings),
+  ).toEqual({
     value: {
       target: '+15555550100',
       channel_type: 'sms',
       reason: 'complained',
       detail: 'STOP',
       expires_at: new Date('2027-01-31T00:00:00Z'),
+      projects: null,
     },
   });
   const fields = (...cells: string[]) => {
-    const read = readSuppressionRow(cells, columns, 4, now);
+    const read = readSuppressionRow(cells, columns, 4, surroundings);
     return 'mistakes' in read ? read.mistakes.map(({ row, field }) => `${row} ${field}`) : [];
   };
   expect(fields('')).toEqual(['4 target']);

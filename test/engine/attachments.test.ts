@@ -1,9 +1,13 @@
 /** Files of a message: uploaded or fetched, stored once, sent with every message, and deleted with the occurrence. */
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { attachmentLimits } from '../../src/core/attachments.ts';
 import type { Content } from '../../src/core/render/render.ts';
 import { nameFiles } from '../../src/engine/attachment-names.ts';
 import { deleteOldAttachments } from '../../src/services/history/attachments.ts';
+import { expectProblem } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import { fairNow } from '../support/fair-clock.ts';
 import { openHttpPeer, type Reply } from '../support/http-peer.ts';
 import { type EngineWorld, openWorld, type Tenant, type TenantInput } from '../support/sink.ts';
 import { openSmtpPeer, type SmtpPeer } from '../support/smtp.ts';
@@ -252,6 +256,37 @@ describe('files with a URL', () => {
     await tenant.post(`/api/o/${tenant.slug}/occurrence/${retried}/cancel/`);
   });
 
+  test('files of organizations whose servers hang delay no file of another organization', async () => {
+    const hanging = await openFiles('hang');
+    const peer = await openFiles(file);
+    const hang = async () => {
+      const stuck = await mailTenant({ users: ['ann@x.test'] });
+      const one = (n: number) => stuck.trigger({ attachments: [{ url: `${hanging.url}/${stuck.slug}/${n}.csv` }] });
+      await Promise.all(Array.from({ length: 20 }, (_, n) => one(n)));
+      return async () => {
+        const { status } = await stuck.ask({ method: 'DELETE', path: `/api/o/${stuck.slug}/?cascade=true` });
+        expect(status).toBe(200);
+      };
+    };
+    const other = await mailTenant({ users: ['ann@x.test'] });
+    const send = async (name: string) => {
+      const began = fairNow();
+      const id = await other.trigger({ attachments: [{ url: `${peer.url}/${name}.csv` }] });
+      expect(await other.outcomes(id, 60_000)).toEqual(['ann@x.test sent']);
+      return fairNow() - began;
+    };
+    await send('alone');
+    const forget = [];
+    const ms = [];
+    for (const organizations of [2, 4]) {
+      while (forget.length < organizations) forget.push(await hang());
+      await eventually(() => expect(hanging.seen.length).toBeGreaterThanOrEqual(2 * organizations));
+      ms.push(await send(`beside-${organizations}`));
+    }
+    for (const one of forget) await one();
+    expect(Math.max(...ms)).toBeLessThan(3_000);
+  });
+
   test('a private network is refused', async () => {
     const tenant = await mailTenant({ users: ['ann@x.test'] });
     const id = await tenant.trigger({ attachments: [{ url: 'http://10.0.0.1/secret.txt' }] });
@@ -288,6 +323,63 @@ describe('a provider that cannot send files', () => {
       type: 'AdaptiveCard',
       body: [{ type: 'TextBlock', text: line, wrap: true }],
     });
+  });
+});
+
+describe('the storage limit of an organization', () => {
+  const limits = (tenant: Tenant) => tenant.ask({ path: `/api/o/${tenant.slug}/limits/` });
+  const used = async (tenant: Tenant) => (await limits(tenant)).body.used.attachment_bytes;
+  const limitTo = (tenant: Tenant, bytes: number) =>
+    tenant.sql('update organizations set attachment_bytes_limit = $2 where id = $1', tenant.id, bytes);
+
+  test('counts used uploads, holds for uploads at the same time, and is freed when retention deletes them', async () => {
+    const tenant = await mailTenant();
+    const { db } = world.service.runtime.deps;
+    await limitTo(tenant, 3 * pdf.length);
+    const id = await tenant.trigger({ attachments: [{ id: await uploadPdf(tenant) }] });
+    await tenant.outcomes(id);
+    expect(await used(tenant)).toBe(pdf.length);
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, (_, n) => upload(tenant, `${n}.pdf`, 'application/pdf', pdf)),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 201, 429, 429, 429, 429]);
+    expectProblem(answers.find(({ status }) => status === 429)!, 429, 'limit.attachment_bytes');
+    expect(await used(tenant)).toBe(3 * pdf.length);
+    await tenant.sql('delete from deliveries where occurrence_id = $1', id);
+    await tenant.sql('delete from occurrences where id = $1', id);
+    await deleteOldAttachments(db, Date.now() + 100 * 86_400_000);
+    expect(await used(tenant)).toBe(0);
+    await uploadPdf(tenant);
+  });
+
+  test('is checked for unused uploads at the same time too', async () => {
+    const tenant = await mailTenant();
+    await tenant.sql(
+      `insert into attachments (organization_id, id, name, content_type, bytes, content, expires_at)
+       select $1, gen_random_uuid(), 'a', 'text/plain', 1, 'a', now() + interval '1 d' from generate_series(1, $2)`,
+      tenant.id,
+      attachmentLimits.unusedFiles - 1,
+    );
+    const answers = await Promise.all(
+      Array.from({ length: 4 }, (_, n) => upload(tenant, `${n}.pdf`, 'application/pdf', pdf)),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 429, 429, 429]);
+  });
+
+  test('applies to fetched files, and the message says what to do', async () => {
+    const peer = await openHttpPeer({ headers: { 'content-type': 'text/csv' }, body: 'a;b' });
+    onTestFinished(() => peer.close());
+    const tenant = await mailTenant({ users: ['ann@x.test'] });
+    await limitTo(tenant, 2);
+    const id = await tenant.trigger({ attachments: [{ url: `${peer.url}/a.csv` }] });
+    const [waiting] = await tenant.until(id, 'retrying');
+    expect(waiting).toMatchObject({ reason: 'attachment.failed' });
+    expect(waiting!.detail).toContain('its limit, attachment_bytes, is 2 B: reduce retention_days');
+    expect(await used(tenant)).toBe(0);
+    await limitTo(tenant, 3);
+    await tenant.hurry();
+    expect(await tenant.outcomes(id, 20_000)).toEqual(['ann@x.test sent']);
+    expect(await used(tenant)).toBe(3);
   });
 });
 

@@ -44,13 +44,15 @@ test('recognizes the announcements that its statements cause', async () => {
      insert into addresses (organization_id, user_id, name, value) select organization_id, id, 'push', email from made
      returning organization_id::int, user_id::int, value`,
   );
-  const gone = new GoneAddresses(disabling.pool);
+  const gone = new GoneAddresses(disabling);
+  const report = { reason: '410', source: 'fcm' };
   await Promise.all(
-    rows
-      .slice(0, 2)
-      .map(one => gone.disable({ ...one, organizationId: one.organization_id, userId: one.user_id, reason: '410' })),
+    rows.slice(0, 2).map((one, i) => {
+      const channel = { type: 'email', projectId: i === 0 ? null : 1 };
+      return gone.disable({ ...one, ...report, organizationId: one.organization_id, userId: one.user_id, channel });
+    }),
   );
-  await eventually(() => expect(senders.length).toBeGreaterThan(0));
+  await eventually(() => expect(senders).toHaveLength(2));
   expect(senders.filter(processId => !gone.isOwn(processId))).toEqual([]);
   senders.length = 0;
   await runSql(runtime.url, 'update addresses set disabled_at = now() where disabled_at is null');

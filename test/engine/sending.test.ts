@@ -274,6 +274,29 @@ describe('an address that is gone', () => {
     expect(new Set(disabled.map(one => one.disabled_reason))).toEqual(new Set(['410: bye']));
   });
 
+  test('is stopped only for the project whose own channel reported it', async () => {
+    const hooks = { ...own[0]!, slug: 'own' };
+    const value = `${world.peer.url}/gone/2`;
+    const tenant = await world.tenant({
+      users: [{ email: 'ann@x.test', addresses: [{ name: 'webhook', value }] }],
+      channels: own,
+      projectChannels: [hooks],
+      notifications: [{ channels: ['own'] }],
+    });
+    world.peer.reply = withRule(world.peer.reply, seen => (seen.path === '/gone/2' ? { status: 410 } : undefined));
+    expect(await tenant.outcomes(await tenant.trigger())).toEqual(['ann@x.test failed: provider.failed']);
+    expect(await tenant.outcomes(await tenant.trigger())).toEqual(['ann@x.test suppressed: address.suppressed']);
+    const { body } = await tenant.ask({ path: `/api/o/${tenant.slug}/suppressions/` });
+    const entry = { target: value, reason: 'bounced', source: 'standard-webhooks', projects: ['shop'] };
+    expect(body).toMatchObject([{ ...entry, detail: '410' }]);
+    world.peer.reply = withRule(world.peer.reply, seen => (seen.path === '/gone/2' ? { status: 200 } : undefined));
+    const path = `/api/o/${tenant.slug}/c/hooks/test/`;
+    const sent = await tenant.ask({ method: 'POST', path, body: { to: value } });
+    expect(sent.body, sent.text).toMatchObject({ ok: true });
+    const disabled = 'select from addresses where organization_id = $1 and disabled_at is not null';
+    expect(await tenant.sql(disabled, tenant.id)).toEqual([]);
+  });
+
   test('of the whole channel disables no recipient’s address', async () => {
     const tenant = await world.tenant({ users: ann });
     tenant.answer({ status: 410 });

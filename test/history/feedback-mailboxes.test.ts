@@ -156,6 +156,27 @@ test('a signed return path names the delivery, but only one of the organization 
   expect(await other.outcomes(theirs.id)).toEqual(['ada@x.test sent']);
 });
 
+test('mails are read by the threads for mails, in the name of the organization', async () => {
+  const tenant = await viaSmtp();
+  const { id, messageId } = await send(tenant);
+  imap.add(bounceOf(messageId));
+  imap.add('not a mail');
+  const read: [number, string][] = [];
+  const { deps } = world.service.runtime;
+  const mailReader = {
+    read(organizationId: number, bytes: Buffer) {
+      read.push([organizationId, bytes.toString().slice(0, 5)]);
+      return deps.mailReader.read(organizationId, bytes);
+    },
+  };
+  await pollMailboxes({ ...deps, mailReader }, log, new AbortController().signal);
+  expect(read).toEqual([
+    [tenant.id, 'From:'],
+    [tenant.id, 'not a'],
+  ]);
+  expect(await tenant.outcomes(id)).toEqual(['ada@x.test failed: bounced']);
+});
+
 test('a long mailbox is read in several turns', async () => {
   await viaSmtp();
   for (let i = 0; i < mailboxLimits.messages + 1; i++) imap.add(`Subject: ${i}\r\n\r\nHello.\r\n`);

@@ -12,6 +12,7 @@ import { createSigner } from '../../src/lib/signer.ts';
 import { mailLimits } from '../../src/providers/feedback/mail-limits.ts';
 import { certificate, certificateKey } from '../support/certificate.ts';
 import { eventually } from '../support/eventually.ts';
+import { hostileMail } from '../support/hostile-mail.ts';
 import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
 import { openSmtpPeer, type SmtpPeer } from '../support/smtp.ts';
 
@@ -193,10 +194,7 @@ test('four connections with the most expensive mails do not delay triggers', { t
   const paths: string[] = [];
   for (let i = 0; i < 8; i++) paths.push((await send(mailed)).returnPath);
   const quiet = await medianOf(tenant, 50);
-  const part = '--b\r\nContent-Type: text/plain\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n';
-  const parts = Array.from({ length: 90 }, () => part + 'user <a@b.test>: 550 5.1.1 =3D\r\n'.repeat(330));
-  const head = 'From: ada@x.test\r\nSubject: Hello\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n';
-  const raw = Buffer.from(head + parts.join(''));
+  const raw = Buffer.from(hostileMail);
   let isOver = false;
   let sent = 0;
   const hostile = Array.from({ length: 4 }, async () => {

@@ -355,6 +355,30 @@ test('a bounce mail can be posted to a channel with a mail server', async () => 
   ]);
 });
 
+test('a posted mail is read by the threads for mails, in the name of the organization', async () => {
+  const smtp = { use: 'smtp', host: 'mail.acme.test', from: 'a@acme.test' };
+  const channels = [{ slug: 'out', name: 'Out', type: 'email', providers: [smtp] }];
+  const tenant = await world.tenant({ users: ['ada@x.test'], channels, notifications: [{ channels: ['out'] }] });
+  const url = await addressOf(tenant);
+  const { deps } = world.service.runtime;
+  const read: number[] = [];
+  const mailReader = {
+    async read(organizationId: number) {
+      read.push(organizationId);
+      return { events: [], paths: [] };
+    },
+  };
+  const address = await findFeedbackAddress(deps, url.split('/').at(-3)!, 'mail');
+  const request = { url, contentType: 'message/rfc822', headers: {}, bytes: Buffer.from('Subject: x\r\n\r\n') };
+  await receiveFeedback({ ...deps, mailReader }, address!, request, new SignedDocuments(deps.outbound));
+  expect(read).toEqual([tenant.id]);
+  const unreadable = await post(url, 'no header', { 'content-type': 'message/rfc822' });
+  expect(unreadable).toMatchObject({
+    status: 400,
+    body: { detail: expect.stringContaining('the body is not a mail') },
+  });
+});
+
 test('a subscription of Amazon SNS is confirmed once its signature is verified, and other topics are refused', async () => {
   const topic = 'arn:aws:sns:eu-central-1:123456789012:belfry';
   const ses = {

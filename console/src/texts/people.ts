@@ -13,6 +13,8 @@ export const texts = isolated({
   disabled: 'Disabled',
   suppressed: 'Suppressed',
   suppressedMeaning: 'The address is on the suppression list. Nothing is sent to it.',
+  suppressedIn: (projects: Part) => `Suppressed in ${projects}`,
+  suppressedInMeaning: 'Channels of these projects send nothing to the address. Other channels do.',
   suppressedBecause: (reason: Part, source: Part) => (reason === source ? `${reason}, ` : `${reason} (${source}), `),
   enabled: 'Enabled',
   sendTo: (value: Part) => `Send to ${value}`,

@@ -19,6 +19,8 @@ export const texts = isolated({
   } as Record<string, string>,
   source: 'Source',
   since: 'Since',
+  onlyProjects: (projects: Part) => `Only in ${projects}`,
+  noProjects: 'Only in deleted projects',
   expires: 'Expires',
   expiresOn: (day: Part) => `Expires ${day}`,
   expiresHint: 'Leave empty to keep the entry until it is removed.',
@@ -32,7 +34,7 @@ export const texts = isolated({
   importSubmit: 'Import',
   file: 'CSV file',
   fileHint:
-    'The first row names the columns: target, and optionally channel_type, reason, detail and expires_at. All rows are imported, or none.',
+    'The first row names the columns: target, and optionally channel_type, reason, detail, expires_at and projects. All rows are imported, or none.',
   chooseFile: 'Choose a file',
   fileRequired: 'Choose a file to import.',
   imported: (added: Part, existing: Part) => `Added ${added}; ${existing} already on the list.`,

@@ -38,6 +38,15 @@ export const feedbackReasons = {
 } as const;
 export type FeedbackReason = keyof typeof feedbackReasons;
 
+/** What a mail reports, and what may be return paths in its header. */
+export interface MailReport {
+  events: FeedbackEvent[];
+  paths: string[];
+}
+
+/** It is not a mail, or takes too long to read. The message continues "the body". */
+export class UnreadableMailError extends Error {}
+
 export interface FeedbackEvent {
   type: FeedbackType;
   /** Whether no message will ever arrive at this address. Null unless the message bounced or was deferred. */

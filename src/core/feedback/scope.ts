@@ -1,4 +1,4 @@
-/** Which channels a report may be about. */
+/** Which channels a report may be about, and which it may stop. */
 import type { JsonObject } from '../json.ts';
 import { domainOfMailbox } from '../mail-domain/lookups.ts';
 
@@ -20,6 +20,14 @@ export function servedChannels(channel: ReportingChannel, others: readonly Repor
     other => other.id !== channel.id && domainsOf(other).some(one => domains.includes(one)),
   );
   return [channel.id, ...sharing.map(({ id }) => id)];
+}
+
+/**
+ * Returns the projects to whose channels nothing is sent any more after a report about an address: what a channel of a project
+ * reports stops only that project. Null: all channels of the organization.
+ */
+export function stoppedProjects(channelProjectId: number | null): number[] | null {
+  return channelProjectId === null ? null : [channelProjectId];
 }
 
 function domainsOf({ type, providers }: ReportingChannel): string[] {

@@ -107,6 +107,19 @@ export async function deleteSuppression(db: Db, organizationId: number, id: numb
   await db.deleteFrom('suppressions').where('organization_id', '=', organizationId).where('id', '=', id).execute();
 }
 
+/** Removes the entry of an address that channels of projects reported as gone, and returns it. */
+export async function deleteGone(
+  db: Db,
+  organizationId: number,
+  { channel_type, target }: Pick<SuppressionRow, 'channel_type' | 'target'>,
+): Promise<SuppressionRow | undefined> {
+  const { rows } = await sql<SuppressionRow>`
+    delete from suppressions s where organization_id = ${organizationId} and target = ${target} collate "C"
+      and channel_type = ${channel_type} and reason = 'bounced' and projects is not null
+    returning ${columns}`.execute(db);
+  return rows[0];
+}
+
 /** Returns how many were deleted. */
 export async function deleteExpiredSuppressionsAcrossTenants(db: Db, max: number): Promise<number> {
   const { numAffectedRows } = await sql`

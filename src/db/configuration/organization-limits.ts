@@ -9,7 +9,7 @@ export function limitsOf(alias: string): RawBuilder<OrganizationLimits> {
   const column = (name: string) => sql.ref(`${alias}.${name}`);
   return sql`jsonb_build_object('triggers_per_second', ${column('triggers_per_second')},
     'deliveries_per_trigger', ${column('deliveries_per_trigger')}, 'users', ${column('users_limit')},
-    'stored_messages', ${column('stored_messages_limit')})`;
+    'stored_messages', ${column('stored_messages_limit')}, 'attachment_bytes', ${column('attachment_bytes_limit')})`;
 }
 
 /** Returns the limits, with `forUpdate` after locking the row. */
@@ -21,7 +21,7 @@ export async function findLimits(db: Db, organizationId: number, { forUpdate = f
 }
 
 export async function updateLimits(db: Db, organizationId: number, limits: OrganizationLimits): Promise<void> {
-  const { triggers_per_second, deliveries_per_trigger, users, stored_messages } = limits;
+  const { triggers_per_second, deliveries_per_trigger, users, stored_messages, attachment_bytes } = limits;
   await db
     .updateTable('organizations')
     .set({
@@ -29,6 +29,7 @@ export async function updateLimits(db: Db, organizationId: number, limits: Organ
       deliveries_per_trigger,
       users_limit: users,
       stored_messages_limit: stored_messages,
+      attachment_bytes_limit: attachment_bytes,
       updated_at: sql`now()`,
     })
     .where('id', '=', organizationId)

@@ -46,6 +46,11 @@ export interface Applications {
   paused_reason: string | null;
 }
 
+export interface AttachmentUsage {
+  organization_id: number;
+  bytes: number;
+}
+
 export interface Attachments {
   organization_id: number;
   id: string;
@@ -600,6 +605,7 @@ export interface Organizations {
   most_per_day: number | null;
   max_per_day: number | null;
   suppresses: Generated<boolean>;
+  attachment_bytes_limit: Generated<number | null>;
 }
 
 export interface Passkeys {
@@ -883,6 +889,7 @@ export interface Tables {
   accounts: Accounts;
   addresses: Addresses;
   applications: Applications;
+  attachment_usage: AttachmentUsage;
   attachments: Attachments;
   audit: Audit;
   categories: Categories;

@@ -18,6 +18,22 @@ export async function storeAttachment(db: Db, organizationId: number, attachment
     .execute();
 }
 
+interface AttachmentUsage {
+  /** Of all stored files. */
+  bytes: number;
+  /** Null: no limit. */
+  max: number | null;
+}
+
+/** Exact after a file was stored in the same transaction, which then holds the lock of the count. */
+export async function findAttachmentUsage(db: Db, organizationId: number): Promise<AttachmentUsage> {
+  const { rows } = await sql<AttachmentUsage>`
+    select coalesce(u.bytes, 0) as bytes, o.attachment_bytes_limit as max
+    from organizations o left join attachment_usage u on u.organization_id = o.id
+    where o.id = ${organizationId}`.execute(db);
+  return rows[0] ?? { bytes: 0, max: null };
+}
+
 /** Counts the uploads that no occurrence uses yet. */
 export async function countUnusedAttachments(
   db: Db,

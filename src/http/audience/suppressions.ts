@@ -130,8 +130,9 @@ export const importSuppressions = plain(['org'], {
   description:
     `A CSV file in UTF-8 with at most ${maxRows} rows and 10 MiB, separated by commas, semicolons or tabs. The first row ` +
     'names the columns: `target` is required; `channel_type` (default: `email`), `reason` (default: `manual`), `detail` and ' +
-    '`expires_at` are optional; `source` and `since`, which an export contains, are ignored. All rows are imported, or none. ' +
-    'An entry that exists already is kept, except that its expiry can become later.',
+    '`expires_at` are optional; `projects` has the slugs of projects, separated by spaces, if only their channels send nothing ' +
+    'to it; `source` and `since`, which an export contains, are ignored. All rows are imported, or none. ' +
+    'An entry that exists already is kept, except that its expiry can become later and its projects more.',
   tag,
   status: 200,
   consumes: 'text/csv',
@@ -141,7 +142,9 @@ export const importSuppressions = plain(['org'], {
     {
       rows: Type.Integer({ description: 'Different targets in the file.' }),
       added: Type.Integer({ description: 'New entries.' }),
-      extended: Type.Integer({ description: 'Existing entries that expire later than before.' }),
+      extended: Type.Integer({
+        description: 'Existing entries that expire later, or stop more projects, than before.',
+      }),
       existing: Type.Integer({ description: 'Existing entries that were left unchanged.' }),
     },
     { $id: 'SuppressionsImported' },

@@ -10,6 +10,8 @@ const descriptions: Record<keyof OrganizationLimits, string> = {
   deliveries_per_trigger: 'Maximum deliveries of a trigger. The rest is not sent, which is recorded in the occurrence.',
   users: 'Maximum users of the organization, whether or not anything is sent to them.',
   stored_messages: 'Maximum stored messages with a final status. At the limit, triggers are refused.',
+  attachment_bytes:
+    'Maximum bytes of stored attachments. Beyond it, uploads are refused and files with a URL are not fetched.',
 };
 
 const limit = (name: keyof OrganizationLimits) =>
@@ -32,7 +34,12 @@ const Limits = Type.Object(
     deliveries_per_trigger: limit('deliveries_per_trigger'),
     users: limit('users'),
     stored_messages: limit('stored_messages'),
-    used: Type.Object({ users: Type.Integer(), stored_messages: Type.Integer() }),
+    attachment_bytes: limit('attachment_bytes'),
+    used: Type.Object({
+      users: Type.Integer(),
+      stored_messages: Type.Integer(),
+      attachment_bytes: Type.Integer(),
+    }),
   },
   { $id: 'Limits' },
 );
@@ -43,6 +50,7 @@ const LimitChanges = Type.Object(
     deliveries_per_trigger: change('deliveries_per_trigger'),
     users: change('users'),
     stored_messages: change('stored_messages'),
+    attachment_bytes: change('attachment_bytes'),
   },
   { $id: 'LimitChanges', additionalProperties: false },
 );

@@ -67,7 +67,7 @@ function toAppError(error: unknown, mediaType: string): AppError {
     });
   }
   if (error instanceof ThreadsBusyError) {
-    const message = 'too many templates of this organization are being parsed: try again';
+    const message = 'too many templates or mails of this organization are being read: try again';
     return new AppError('service.unavailable', message, { retryAfterSeconds: 1, cause: error });
   }
   const { code, statusCode, message } = error as FastifyError;

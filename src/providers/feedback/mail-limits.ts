@@ -1,7 +1,11 @@
-/** Limits of the listener for bounce mails, per process. */
+/** Limits of bounce mails, per process. */
 export const mailLimits = {
   /** Bytes of a mail that are read: a report precedes the message that it returns. The rest is dropped. */
   bytes: 1024 * 1024,
+  /** To read one. */
+  cpuMs: 1_000,
+  /** Mails of one organization that wait to be read. */
+  waiting: 100,
   /** A bounce may return the whole message with its attachments. */
   maxBytes: 20 * 1024 * 1024,
   /** Of all mails being received. One organization gets half of it, less if others have mails too. */

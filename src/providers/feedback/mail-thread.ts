@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { getPriority, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server';
-import type { FeedbackEvent } from '../../core/feedback/event.ts';
+import { type FeedbackEvent, UnreadableMailError } from '../../core/feedback/event.ts';
 import type { TenantDelivery } from '../../core/feedback/identify.ts';
 import type { FromMailThread, MailThreadSettings, ToMailThread } from '../../core/feedback/mail-messages.ts';
 import { readReturnPath } from '../../core/feedback/return-path.ts';
@@ -19,7 +19,7 @@ import { openKeyring } from '../../lib/keyring.ts';
 import { createSelfSigned } from '../../lib/self-signed.ts';
 import { createSigner } from '../../lib/signer.ts';
 import { mailLimits } from './mail-limits.ts';
-import { smtp } from './smtp.ts';
+import { MailReader } from './mail-reader.ts';
 
 const certificateMs = 3_600_000;
 /** Below the API and the engine, on Linux, where threads have a priority of their own. */
@@ -30,6 +30,7 @@ const { host, port, keys, certificate } = workerData as MailThreadSettings;
 const main = parentPort!;
 const post = (message: FromMailThread) => main.postMessage(message);
 const signer = createSigner(await openKeyring(keys));
+const reader = new MailReader();
 const budget = new ByteBudget(mailLimits.heldBytes);
 const perAddress = new FailureCount(mailLimits.perAddress.mails, mailLimits.perAddress.ms);
 const perOrganization = new FailureCount(mailLimits.perOrganization.mails, mailLimits.perOrganization.ms);
@@ -99,7 +100,7 @@ async function receive(stream: SMTPServerDataStream, session: SMTPServerSession)
       held += chunk.length;
     });
     if (stream.sizeExceeded) throw reply(552, `5.3.4 larger than ${mailLimits.maxBytes} bytes`);
-    const events = readEvents(bytes);
+    const events = await readEvents(group, bytes);
     if (events.length === 0) return post({ kind: 'ignored' });
     const id = ++lastId;
     const stored = new Promise<boolean>(resolve => waiting.set(id, resolve));
@@ -130,11 +131,11 @@ async function readStart(stream: SMTPServerDataStream, hold: (chunk: Buffer) => 
   return Buffer.concat(chunks);
 }
 
-function readEvents(bytes: Buffer): FeedbackEvent[] {
+async function readEvents(organizationId: number, bytes: Buffer): Promise<FeedbackEvent[]> {
   try {
-    return smtp.read({ contentType: 'message/rfc822', bytes });
-  } catch {
-    // Not a mail at all.
+    return (await reader.read(organizationId, bytes)).events;
+  } catch (error) {
+    if (!(error instanceof UnreadableMailError)) throw error;
     return [];
   }
 }

@@ -4,6 +4,7 @@ import { type Device, deviceAddressName, writeDevice } from '../../core/device.t
 import { AppError } from '../../core/errors.ts';
 import { listSameAddresses, listWholeAddresses } from '../../db/audience/addresses.ts';
 import type { Deps } from '../deps.ts';
+import { liftGone } from './suppressions.ts';
 import { addAddress, deleteAddress, setAddressEnabled } from './users.ts';
 
 interface DeviceOwner {
@@ -41,6 +42,7 @@ export async function addDeviceAddress(
 ): Promise<void> {
   const registered = await listDeviceAddresses(deps, organizationId, user, name);
   const found = registered.find(address => address.value === value);
+  await liftGone(deps, organizationId, name, value);
   if (found?.disabled_at) await setAddressEnabled(deps, organizationId, user, found.id, true);
   if (found) return;
   if (registered.length >= maxDevices) {

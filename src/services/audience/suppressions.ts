@@ -9,8 +9,10 @@ import {
   suppressionColumns,
 } from '../../core/suppression-file.ts';
 import { readTarget, type Suppression, type SuppressionReason, suppressionLimits } from '../../core/suppressions.ts';
+import { addressKind } from '../../core/text.ts';
 import type { WholeAddress } from '../../db/audience/addresses.ts';
 import * as suppressions from '../../db/audience/suppressions.ts';
+import { listAllProjects } from '../../db/configuration/projects.ts';
 import { type Db, prepareForGrowth } from '../../db/connection/pool.ts';
 import { currentTime } from '../../lib/clock.ts';
 import { markSuppressed } from '../../pipeline/suppressions.ts';
@@ -139,6 +141,17 @@ export async function deleteSuppression(
   });
 }
 
+/** Removes the entry of a device that projects could not reach: it has just registered again. */
+export async function liftGone(deps: Deps, organizationId: number, name: string, value: string): Promise<void> {
+  const channel_type = addressKind(name);
+  const read = readTarget(channel_type, value);
+  if ('mistake' in read) return;
+  await deps.db.transaction().execute(async trx => {
+    const entry = await suppressions.deleteGone(trx, organizationId, { channel_type, target: read.value });
+    if (entry) await record(deps, trx, organizationId, toAuditEntry('delete', entry));
+  });
+}
+
 function toAuditEntry(action: 'create' | 'delete', { channel_type, target, ...entry }: suppressions.SuppressionRow) {
   const { reason, source, detail, since, expires_at, projects } = entry;
   const state = {
@@ -155,11 +168,13 @@ function toAuditEntry(action: 'create' | 'delete', { channel_type, target, ...en
 
 const rowsPerStatement = 5_000;
 
-/** Imports all rows or none. An entry that exists already is kept; only its expiry can become later. */
+/** Imports all rows or none. An entry that exists already is kept; only its expiry can become later, and its projects more. */
 export async function importSuppressions(deps: Deps, organizationId: number, text: string) {
-  const rows = await parseFile(text, currentTime());
+  const projects = await listAllProjects(deps.db, organizationId);
+  const projectIds = new Map(projects.map(({ slug, id }) => [slug, id]));
+  const rows = await parseFile(text, { now: currentTime(), projectIds });
   const entries = rows
-    .map(row => ({ ...row, source: 'import', feedback_id: null, projects: null }))
+    .map(row => ({ ...row, source: 'import', feedback_id: null }))
     .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   return deps.db.transaction().execute(async trx => {
     await prepareForGrowth(trx);
@@ -180,7 +195,10 @@ export async function importSuppressions(deps: Deps, organizationId: number, tex
   });
 }
 
-async function parseFile(text: string, now: number): Promise<SuppressionFileRow[]> {
+async function parseFile(
+  text: string,
+  surroundings: { now: number; projectIds: ReadonlyMap<string, number> },
+): Promise<SuppressionFileRow[]> {
   const seen = new Map<string, { row: number; value: SuppressionFileRow }>();
   const errors: Mistake[] = [];
   let errorsTotal = 0;
@@ -204,7 +222,7 @@ async function parseFile(text: string, now: number): Promise<SuppressionFileRow[
         errorsTotal: 1,
       });
     }
-    const read = readSuppressionRow(cells, columns, row, now);
+    const read = readSuppressionRow(cells, columns, row, surroundings);
     if ('mistakes' in read) {
       addErrors(...read.mistakes);
       continue;
@@ -236,14 +254,23 @@ export async function* exportSuppressions({ db }: Deps, organizationId: number):
     if (page.length === 0) return;
     after = page.at(-1)!.id;
     yield toCsv(
-      page.map(entry =>
-        suppressionColumns.map(column => {
-          const value = entry[column];
-          return value instanceof Date ? value.toISOString() : (value ?? '');
-        }),
-      ),
+      page
+        // Without its deleted projects, an entry stops nothing; without any project, a row stops everything.
+        .filter(({ projects }) => projects?.length !== 0)
+        .map(entry =>
+          suppressionColumns.map(column => {
+            const value = entry[column];
+            if (Array.isArray(value)) return value.join(' ');
+            return value instanceof Date ? value.toISOString() : (value ?? '');
+          }),
+        ),
     );
   }
+}
+
+interface ShownAddress extends WholeAddress {
+  /** With the slugs of its projects. */
+  suppression: (Omit<Suppression, 'projects'> & { projects: string[] | null }) | null;
 }
 
 /** Returns the addresses, each with the entry of the suppression list that it matches. */
@@ -251,8 +278,14 @@ export async function withSuppressions(
   deps: Deps,
   organizationId: number,
   addresses: WholeAddress[],
-): Promise<(WholeAddress & { suppression?: Suppression })[]> {
-  const marked = addresses.map(address => ({ ...address }));
+): Promise<ShownAddress[]> {
+  const marked: (WholeAddress & { suppression?: Suppression })[] = addresses.map(address => ({ ...address }));
   await markSuppressed(deps, [{ organization_id: organizationId, addresses: marked }]);
-  return marked;
+  const hasProjects = marked.some(({ suppression }) => suppression?.projects);
+  const all = hasProjects ? await listAllProjects(deps.db, organizationId) : [];
+  const slugsOf = (ids: readonly number[]) => all.filter(({ id }) => ids.includes(id)).map(({ slug }) => slug);
+  return marked.map(({ suppression, ...address }) => {
+    const projects = suppression?.projects ? slugsOf(suppression.projects) : null;
+    return { ...address, suppression: suppression ? { ...suppression, projects } : null };
+  });
 }

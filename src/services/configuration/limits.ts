@@ -3,6 +3,7 @@ import { AppError } from '../../core/errors.ts';
 import { limitNames, type OrganizationLimits } from '../../core/limits.ts';
 import * as limits from '../../db/configuration/organization-limits.ts';
 import type { Db } from '../../db/connection/pool.ts';
+import { findAttachmentUsage } from '../../db/history/attachments.ts';
 import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 import { differences, record } from '../operations/audit.ts';
@@ -12,6 +13,7 @@ export type { OrganizationLimits } from '../../core/limits.ts';
 export interface Usage {
   users: number;
   stored_messages: number;
+  attachment_bytes: number;
 }
 
 export interface LimitsWithUsage extends OrganizationLimits {
@@ -19,12 +21,13 @@ export interface LimitsWithUsage extends OrganizationLimits {
 }
 
 export async function getLimits({ db, usage }: Deps, organizationId: number): Promise<LimitsWithUsage> {
-  const [own, users, stored_messages] = await Promise.all([
+  const [own, users, stored_messages, attachments] = await Promise.all([
     requireLimits(db, organizationId),
     limits.countUsers(db, organizationId),
     usage.countStored(db, organizationId, currentTime()),
+    findAttachmentUsage(db, organizationId),
   ]);
-  return { ...own, used: { users, stored_messages } };
+  return { ...own, used: { users, stored_messages, attachment_bytes: attachments.bytes } };
 }
 
 /** Changes limits: an absent one is kept, null removes the limit. */

@@ -4,6 +4,7 @@ import {
   type AttachmentReference,
   attachmentLimits,
   describeBytes,
+  describeFullStorage,
   findContentError,
   headBytes,
   sourceOf,
@@ -43,8 +44,28 @@ export async function uploadAttachment(
   if (content.length === 0) throw invalid({ body: ['is empty: send the content of the file'] });
   const problem = findContentError(name, content_type, content.subarray(0, headBytes));
   if (problem) throw invalid({ body: [problem] });
+  await requireRoom(db, organizationId, { files: 1, bytes: content.length });
+  const facts = { id: uuidv7(currentTime()), name, content_type, bytes: content.length };
+  const expires_at = new Date(currentTime() + uploadMs);
+  await db.transaction().execute(async trx => {
+    await rows.storeAttachment(trx, organizationId, { ...facts, content, expires_at });
+    // Others may have stored files since the first check. Now their transactions have ended.
+    await requireRoom(trx, organizationId, { files: 0, bytes: 0 });
+  });
+  return { ...facts, expires_at };
+}
+
+/** Throws if the organization cannot store these files in addition. */
+async function requireRoom(db: Db, organizationId: number, added: { files: number; bytes: number }): Promise<void> {
+  const { bytes, max } = await rows.findAttachmentUsage(db, organizationId);
+  if (max !== null && bytes + added.bytes > max) {
+    throw new AppError('limit.attachment_bytes', describeFullStorage(bytes, max), { retryAfterSeconds: 60 });
+  }
   const unused = await rows.countUnusedAttachments(db, organizationId);
-  if (unused.files >= attachmentLimits.unusedFiles || unused.bytes + content.length > attachmentLimits.unusedBytes) {
+  if (
+    unused.files + added.files > attachmentLimits.unusedFiles ||
+    unused.bytes + added.bytes > attachmentLimits.unusedBytes
+  ) {
     throw new AppError(
       'limit.attachments',
       `${unused.files} uploads with ${describeBytes(unused.bytes)} are not used by any trigger yet: use them, or wait ` +
@@ -52,10 +73,6 @@ export async function uploadAttachment(
       { retryAfterSeconds: 60 },
     );
   }
-  const facts = { id: uuidv7(currentTime()), name, content_type, bytes: content.length };
-  const expires_at = new Date(currentTime() + uploadMs);
-  await rows.storeAttachment(db, organizationId, { ...facts, content, expires_at });
-  return { ...facts, expires_at };
 }
 
 /** Records that a trigger uses uploads. Throws if one does not exist, or if they are too large together. */

@@ -1,13 +1,10 @@
 /** Polls mailboxes for bounce mails (`imap_host` of a provider), each by one process at a time. */
 import type { FastifyBaseLogger } from 'fastify';
-import type { FeedbackEvent } from '../../core/feedback/event.ts';
+import { type MailReport, UnreadableMailError } from '../../core/feedback/event.ts';
 import { type Mailbox, mailboxesOf } from '../../core/feedback/mailbox.ts';
-import { parseMail } from '../../core/feedback/mime.ts';
 import { readReturnPath } from '../../core/feedback/return-path.ts';
-import { largeBytes } from '../../core/limits.ts';
 import * as rows from '../../db/history/feedback-mailboxes.ts';
 import { currentTime } from '../../lib/clock.ts';
-import { FairTurns } from '../../lib/fair-turns.ts';
 import { explainImapError, type ImapPosition, readNewMessages } from '../../lib/imap.ts';
 import { redact } from '../../lib/redact.ts';
 import { openSecrets } from '../../pipeline/channel-secrets.ts';
@@ -34,7 +31,7 @@ export const pollEvery = { dueMs: 3_000, addMs: 60_000 };
  */
 export const maxReading = { all: 20, organization: 2 };
 
-type PollDeps = Pick<Deps, 'db' | 'cipher' | 'signer' | 'outbound' | 'feedbackReaders' | 'feedbackCounts' | 'actor'>;
+type PollDeps = Pick<Deps, 'db' | 'cipher' | 'signer' | 'outbound' | 'mailReader' | 'feedbackCounts' | 'actor'>;
 
 /** Adds mailboxes that are new in the settings of channels, due now. */
 async function addMailboxes({ db }: PollDeps): Promise<void> {
@@ -166,10 +163,6 @@ function logChange(
   if (!error && before) log.info(fields, 'the mailbox for bounce mails is read again');
 }
 
-const maxHeaderBytes = 64 * 1024;
-/** Headers in which servers name the address that a mail was delivered to. */
-const recipientHeaders = ['delivered-to', 'x-original-to', 'envelope-to', 'x-envelope-to', 'to'];
-
 /**
  * Stores what a mail reports, and returns false for any other mail. A signed return path proves which delivery it is about;
  * without one, the Message-ID of the returned message names it.
@@ -181,8 +174,7 @@ async function receive(
   bytes: Buffer,
 ): Promise<boolean> {
   const { organization_id: organizationId } = channel;
-  const work = () => readMail(deps, bytes);
-  const { events, paths } = await (bytes.length > largeBytes ? turns.result(organizationId, work) : work());
+  const { events, paths } = await readMail(deps, organizationId, bytes);
   if (events.length === 0) {
     countFeedback(deps, 'smtp', 'ignored');
     return false;
@@ -197,18 +189,12 @@ async function receive(
   return true;
 }
 
-/** Reading a large mail takes milliseconds, on a thread that also serves requests. */
-const turns = new FairTurns();
-
-/** Returns what a mail reports, and what may be return paths in its header. */
-function readMail({ feedbackReaders }: PollDeps, bytes: Buffer): { events: FeedbackEvent[]; paths: string[] } {
+/** Returns what a mail reports: nothing if it is not one. */
+async function readMail({ mailReader }: PollDeps, organizationId: number, bytes: Buffer): Promise<MailReport> {
   try {
-    const events = feedbackReaders.smtp!.read({ contentType: 'message/rfc822', bytes });
-    if (events.length === 0) return { events, paths: [] };
-    const { headers } = parseMail(bytes.subarray(0, maxHeaderBytes));
-    return { events, paths: recipientHeaders.flatMap(name => headers.get(name)?.match(/b-[0-9a-z-]{1,62}@/gi) ?? []) };
-  } catch {
-    // Not a mail at all.
+    return await mailReader.read(organizationId, bytes);
+  } catch (error) {
+    if (!(error instanceof UnreadableMailError)) throw error;
     return { events: [], paths: [] };
   }
 }

@@ -1,6 +1,6 @@
 /** Receives the webhooks of services, and mails, at the address of a channel: verified, then stored. */
 import { AppError } from '../../core/errors.ts';
-import type { FeedbackEvent, FeedbackRequest, Once } from '../../core/feedback/event.ts';
+import { type FeedbackEvent, type FeedbackRequest, type Once, UnreadableMailError } from '../../core/feedback/event.ts';
 import type { TenantDelivery } from '../../core/feedback/identify.ts';
 import { servedChannels } from '../../core/feedback/scope.ts';
 import type { JsonObject } from '../../core/json.ts';
@@ -87,8 +87,11 @@ export async function receiveFeedback(
   let confirmation: string | undefined;
   try {
     confirmation = reader.confirmationUrl?.(request);
-    events = confirmation === undefined ? reader.read(request) : [];
+    if (confirmation !== undefined) events = [];
+    else if (service !== mailSource) events = reader.read(request);
+    else ({ events } = await deps.mailReader.read(organization_id, request.bytes));
   } catch (error) {
+    if (service === mailSource && !(error instanceof UnreadableMailError)) throw error;
     throw new AppError('request.malformed', `the body ${(error as Error).message}`);
   }
   if (confirmation !== undefined) await confirm(deps.outbound, confirmation);

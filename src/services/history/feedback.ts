@@ -4,6 +4,7 @@
  */
 import type { FeedbackEvent } from '../../core/feedback/event.ts';
 import { type DeliveryReference, feedbackKey, findReference } from '../../core/feedback/identify.ts';
+import { stoppedProjects } from '../../core/feedback/scope.ts';
 import { uuidv7 } from '../../core/ids.ts';
 import { withoutTokens } from '../../core/live-text.ts';
 import type { SuppressionReason } from '../../core/suppressions.ts';
@@ -231,6 +232,6 @@ function suppressionReasonOf({ type, permanent }: feedback.FeedbackFields): Supp
 function toReport({ event, delivery }: Match, reason: SuppressionReason, detail: string | null) {
   const { address, channel_type, channel_project_id } = delivery;
   if (!address || !channel_type) return [];
-  const projects = channel_project_id === null ? null : [channel_project_id];
+  const projects = stoppedProjects(channel_project_id);
   return [{ channel_type, target: address, reason, source: event.source, detail, feedback_id: event.id, projects }];
 }

@@ -58,9 +58,15 @@ export function Addresses({ username }: { username: string }) {
           )}
           {suppression && (
             <Group gap={6}>
-              <Mark color="red" meaning={texts.suppressedMeaning}>
-                {texts.suppressed}
-              </Mark>
+              {suppression.projects ? (
+                <Mark color="yellow" meaning={texts.suppressedInMeaning}>
+                  {texts.suppressedIn(suppression.projects.join(', '))}
+                </Mark>
+              ) : (
+                <Mark color="red" meaning={texts.suppressedMeaning}>
+                  {texts.suppressed}
+                </Mark>
+              )}
               <Anchor component={Link} to={to.suppressions(org, suppression.target)} size="xs">
                 {texts.suppressedBecause(suppression.reason, suppression.source)}
                 <TimeAgo at={suppression.since} />

@@ -12,7 +12,13 @@ import { readTagged } from '../../queries.ts';
 import { useSession } from '../../session.tsx';
 import { texts } from '../../texts/settings.ts';
 
-const names = ['triggers_per_second', 'deliveries_per_trigger', 'users', 'stored_messages'] as const;
+const names = [
+  'triggers_per_second',
+  'deliveries_per_trigger',
+  'users',
+  'stored_messages',
+  'attachment_bytes',
+] as const;
 type Name = (typeof names)[number];
 
 const labels: Record<Name, string> = {
@@ -20,6 +26,7 @@ const labels: Record<Name, string> = {
   deliveries_per_trigger: texts.deliveriesPerTrigger,
   users: texts.people,
   stored_messages: texts.storedMessages,
+  attachment_bytes: texts.attachmentBytes,
 };
 
 const meanings: Record<Name, string> = {
@@ -27,6 +34,7 @@ const meanings: Record<Name, string> = {
   deliveries_per_trigger: texts.deliveriesPerTriggerHint,
   users: texts.peopleHint,
   stored_messages: texts.storedMessagesHint,
+  attachment_bytes: texts.attachmentBytesHint,
 };
 
 export function Limits() {
@@ -64,7 +72,7 @@ export function Limits() {
 
 function Limit({ name, limits }: { name: Name; limits: OrganizationLimits }) {
   const limit = limits[name];
-  const used = name === 'users' || name === 'stored_messages' ? limits.used[name] : undefined;
+  const used = name in limits.used ? limits.used[name as keyof typeof limits.used] : undefined;
   const most = limit === null ? texts.noLimit : count(limit);
   const share = used === undefined || limit === null ? undefined : Math.min(100, (100 * used) / Math.max(1, limit));
   return (

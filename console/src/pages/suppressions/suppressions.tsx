@@ -32,6 +32,12 @@ type ChannelType = NewEntry['channel_type'];
 const icon = { size: 15, stroke: 1.6 };
 const reasonColors: Record<string, string> = { bounced: 'red', complained: 'orange' };
 
+/** Says which projects an entry is limited to, or undefined if it applies to all channels. */
+function scopeText(projects: Suppression['projects']): string | undefined {
+  if (!projects) return undefined;
+  return projects.length > 0 ? texts.onlyProjects(projects.join(', ')) : texts.noProjects;
+}
+
 export default function Suppressions() {
   const org = useOrg();
   const [adding, setAdding] = useDialogParam();
@@ -80,13 +86,13 @@ export default function Suppressions() {
   const columns: Column<Suppression>[] = [
     {
       head: texts.target,
-      cell: ({ target, channel_type, detail }) => (
+      cell: ({ target, channel_type, detail, projects }) => (
         <>
           <Text component="span" size="sm" fw={500} display="block">
             <Breakable text={target} />
           </Text>
           <Text component="span" size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-            {dotted(getChannelType(channel_type).name, detail)}
+            {dotted(getChannelType(channel_type).name, scopeText(projects), detail)}
           </Text>
         </>
       ),
