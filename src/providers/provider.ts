@@ -41,6 +41,8 @@ export interface Provider<Settings extends TObject = TObject> {
   attaches?: true;
   /** Generates a key pair if the public field is left out; it is stored from then on. */
   generates?: { publicField: string; make: () => Record<string, string> };
+  /** Returns what is wrong with settings beyond their schema. Secrets that are stored already may be absent. */
+  findMistakes?(settings: Partial<Static<Settings>>): SettingMistake[];
   /** Called once with valid settings; the sender is then used for many messages concurrently. */
   open(settings: Static<Settings>, tools: Tools): Sender;
   /**
@@ -65,7 +67,7 @@ export interface Provider<Settings extends TObject = TObject> {
   mailRoute?(settings: Static<Settings>): MailRoute;
 }
 
-export interface MailRoute extends Pick<MailSender, 'dkim' | 'server'> {
+export interface MailRoute extends Pick<MailSender, 'dkim' | 'secondDkim' | 'server'> {
   /** Domain of the return path if it is not that of the sender. */
   bounceDomain: string | undefined;
 }
@@ -204,6 +206,18 @@ interface FieldMistake {
   message: string;
 }
 
+export interface SettingMistake extends FieldMistake {
+  /** Whether a required setting is absent. */
+  missing?: boolean;
+}
+
+/** Settings of the right shape only: their values are examined further if each of them is valid in itself. */
+function findAllMistakes(provider: Provider, fields: Record<string, unknown>): SettingMistake[] {
+  const errors = shapeErrors(provider.settings, fields);
+  if (!provider.findMistakes || errors.some(({ missing }) => !missing)) return errors;
+  return [...errors, ...provider.findMistakes(fields as never)];
+}
+
 /**
  * Returns what is wrong with an entry of a file. A missing secret may be stored already, see `findMissing`; null removes
  * a secret.
@@ -227,7 +241,7 @@ export function checkEntry(providers: Providers, entry: ProviderEntry, medium: s
   return [
     ...(startsTooHigh ? [{ field: 'warm_up_start', message: 'must not be more than per_day' }] : []),
     ...needed.map(field => ({ field, message: `cannot be removed: ${provider.name} does not work without it` })),
-    ...shapeErrors(provider.settings, parseTexts(provider, kept)).filter(
+    ...findAllMistakes(provider, parseTexts(provider, kept)).filter(
       error => !(error.missing && isSecret(provider, error.field)),
     ),
   ];
@@ -259,7 +273,7 @@ export function withGenerated(
 export function findMissing(providers: Providers, { use, settings, secrets }: ProviderState): FieldMistake[] {
   const provider = lookUp(providers, use);
   if (!provider) return [];
-  return shapeErrors(provider.settings, { ...settings, ...secrets })
+  return findAllMistakes(provider, { ...settings, ...secrets })
     .filter(error => error.missing && isSecret(provider, error.field))
     .map(({ field, message }) => ({ field, message: `${message}, and none is stored` }))
     .concat(findMissingPublicHalf(provider, settings));
