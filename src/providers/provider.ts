@@ -65,6 +65,8 @@ export interface Provider<Settings extends TObject = TObject> {
   interactions?(settings: Static<Settings>): Interactions;
   /** How emails are signed and sent, for the check of their domain. Default: by a service, in its own ways. */
   mailRoute?(settings: Static<Settings>): MailRoute;
+  /** The host name by which it introduces itself to mail servers, which should resolve. */
+  introducesAs?(settings: Static<Settings>, tools: Pick<Tools, 'hostName'>): string | undefined;
 }
 
 export interface MailRoute extends Pick<MailSender, 'dkim' | 'secondDkim' | 'server'> {
@@ -176,6 +178,8 @@ const specialWords: Record<string, string> = {
   api: 'API',
   ca: 'CA',
   dkim: 'DKIM',
+  ehlo: 'EHLO',
+  ed25519: 'Ed25519',
   id: 'ID',
   imap: 'IMAP',
   ms: '(ms)',

@@ -40,7 +40,16 @@ describe('a mail', () => {
     const { headers } = peer.mails[0]!;
     expect(headers['list-unsubscribe']).toBe('<https://acme.test/out>');
     expect(Object.keys(headers).sort()).toEqual(
-      ['content-transfer-encoding', 'content-type', 'date', 'from', 'list-unsubscribe', 'message-id', 'mime-version']
+      [
+        'auto-submitted',
+        'content-transfer-encoding',
+        'content-type',
+        'date',
+        'from',
+        'list-unsubscribe',
+        'message-id',
+        'mime-version',
+      ]
         .concat(['subject', 'to'])
         .sort(),
     );

@@ -23,10 +23,13 @@ const maxLifetimeMs = 60_000;
 /** What the connections of one sender share. */
 export interface ConnectionTools {
   outbound: Outbound;
+  /** The name in EHLO. Undefined: that of the machine. */
+  name: string | undefined;
   sign: DkimSigner | undefined;
 }
 
-export function openConnection(settings: Settings, { outbound, sign }: ConnectionTools): Connection<Mail> {
+export function openConnection(settings: Settings, tools: ConnectionTools): Connection<Mail> {
+  const { outbound, sign } = tools;
   const { host, secure, timeout_ms: timeoutMs = defaultTimeoutMs } = settings;
   const port = settings.port ?? (secure ? 465 : 587);
   let isEnded = false;
@@ -42,7 +45,7 @@ export function openConnection(settings: Settings, { outbound, sign }: Connectio
       socket.destroy();
       throw new ConnectionAbandonedError('the connection was abandoned before it was open');
     }
-    const smtpConnection = createConnection(settings, port, timeoutMs, socket);
+    const smtpConnection = createConnection({ ...settings, port }, tools.name, timeoutMs, socket);
     connection = smtpConnection;
     openedAt = performance.now();
     smtpConnection.once('end', () => {
@@ -86,10 +89,16 @@ export function openConnection(settings: Settings, { outbound, sign }: Connectio
 }
 
 /** Creates the connection without starting the SMTP dialogue. */
-function createConnection(settings: Settings, port: number, timeoutMs: number, socket: Socket): SMTPConnection {
-  const { host, secure = false, password, ca } = settings;
+function createConnection(
+  settings: Settings,
+  name: string | undefined,
+  timeoutMs: number,
+  socket: Socket,
+): SMTPConnection {
+  const { host, port, secure = false, password, ca } = settings;
   const starttls = settings.starttls ?? (password === undefined ? 'prefer' : 'require');
   const connection = new SMTPConnection({
+    ...(name && { name }),
     // Also the name that the certificate must have.
     host,
     port,

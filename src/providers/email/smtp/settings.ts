@@ -107,8 +107,27 @@ export const SmtpSettings = settings(
     password: Type.Optional(
       Type.String({ minLength: 1, maxLength: 4096, secret: true, description: 'The password to sign in with.' }),
     ),
+    ehlo_name: Type.Optional(
+      Type.String({
+        maxLength: 253,
+        pattern: '^[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)+$',
+        patternHint: 'must be a host name such as belfry.acme.test',
+        description:
+          'The name by which Belfry introduces itself to the mail server (EHLO); it should resolve. Default: the host of ' +
+          'BASE_URL, else the domain of the sender.',
+      }),
+    ),
     from: From,
     reply_to: ReplyTo,
+    feedback_id: Type.Optional(
+      Type.String({
+        pattern: '^[A-Za-z0-9_-]{5,15}$',
+        patternHint: 'must be 5 to 15 letters, digits, dashes and underscores',
+        description:
+          'Your id for the feedback loop of Gmail, such as acme-shop. Emails then have a Feedback-ID header with the event, the ' +
+          'organization and the notification, by which Postmaster Tools groups complaints. Default: no such header.',
+      }),
+    ),
     headers: Type.Optional(
       Type.Record(
         Type.String({ pattern: `^(?!(?:${reservedHeaders})$)[A-Za-z0-9-]{1,76}$` }),

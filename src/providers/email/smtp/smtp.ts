@@ -1,9 +1,10 @@
 /** Any mail server. Connections are reused and shared by all messages of one sender. */
-import { readDomain } from '../../../core/mail-domain/lookups.ts';
+import type { Static } from 'typebox';
+import { domainOfMailbox, readDomain } from '../../../core/mail-domain/lookups.ts';
 import { currentHandoverCheck } from '../../../lib/handover.ts';
 import { toBase64 } from '../../http-outcome.ts';
 import type { Provider } from '../../provider.ts';
-import type { Outcome, Outgoing } from '../../sending.ts';
+import type { Outcome, Outgoing, Tools } from '../../sending.ts';
 import { createComposer } from './compose.ts';
 import { encodeFiles } from './compose-files.ts';
 import { defaultTimeoutMs, openConnection } from './connection.ts';
@@ -45,10 +46,12 @@ export const smtp: Provider<typeof SmtpSettings> = {
     // A server that needs a password belongs to a service, whose outgoing addresses are not known here.
     server: user || webhook_service ? undefined : host.toLowerCase(),
   }),
-  open(settings, { outbound }) {
+  introducesAs: ehloNameOf,
+  open(settings, tools) {
+    const { outbound } = tools;
     const { user, password, dkim_private_key } = settings;
     const { timeout_ms = defaultTimeoutMs, max_connections = 5, rate } = settings;
-    const connectionTools = { outbound, sign: createDkimSigner(settings) };
+    const connectionTools = { outbound, name: ehloNameOf(settings, tools), sign: createDkimSigner(settings) };
     const pool = new ConnectionPool<Mail>({
       open: () => openConnection(settings, connectionTools),
       maxConnections: max_connections,
@@ -98,6 +101,14 @@ export const smtp: Provider<typeof SmtpSettings> = {
     };
   },
 };
+
+/**
+ * Returns the name by which Belfry introduces itself. The name of the machine has no dot in most containers; some servers, such as
+ * Google's relay, then refuse the connection.
+ */
+function ehloNameOf({ ehlo_name, from }: Static<typeof SmtpSettings>, { hostName }: Pick<Tools, 'hostName'>) {
+  return ehlo_name ?? hostName ?? domainOfMailbox(from);
+}
 
 function toSigner(domain: string | undefined, selector: string | undefined, privateKey: string | undefined) {
   if (!domain || !selector) return undefined;
