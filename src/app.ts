@@ -7,6 +7,7 @@ import { addressesOf } from './core/database-url.ts';
 import { AppError } from './core/errors.ts';
 import { commandLine } from './core/identity/actor.ts';
 import type { ConnectionFacts } from './core/instance.ts';
+import { hostNameOf } from './core/mail-domain/lookups.ts';
 import { inboxChannel } from './db/audience/inbox.ts';
 import { assignCell } from './db/connection/cell.ts';
 import { Listener } from './db/connection/listen.ts';
@@ -179,6 +180,7 @@ export async function openRuntime(
       inboxStreams: new InboxStreams(database.pool, log),
       pool: database.pool,
       outbound,
+      hostName: hostNameOf(config.baseUrl),
       endedByOutcome: new Map(),
       feedbackCounts: new Map(),
       traces: undefined,
@@ -196,10 +198,10 @@ export async function openRuntime(
 }
 
 /** The operator's own mail server may be in a private network. */
-function openMailer({ mail }: Config, log: FastifyBaseLogger): Mailer | undefined {
+function openMailer({ mail, baseUrl }: Config, log: FastifyBaseLogger): Mailer | undefined {
   if (!mail) return undefined;
   const outbound = createOutbound({ allow: ['0.0.0.0/0', '::/0'] });
-  return new Mailer(smtp.open(mail, { outbound }), log);
+  return new Mailer(smtp.open(mail, { outbound, hostName: hostNameOf(baseUrl) }), log);
 }
 
 export async function startService(

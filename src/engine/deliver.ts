@@ -4,6 +4,7 @@
  * retrying or pending.
  */
 import { digestLimits } from '../core/decision/digest.ts';
+import { type Category, generalSlug } from '../core/decision/preferences.ts';
 import { recheck } from '../core/decision/recheck.ts';
 import { AppError } from '../core/errors.ts';
 import type { Content } from '../core/render/render.ts';
@@ -360,6 +361,7 @@ async function renderOutgoing(engine: Engine, sendContext: SendContext): Promise
     content: channel.type === 'email' && isTracked(plan.topic.category) ? track(engine, delivery, content) : content,
     createdAt: delivery.created_at,
     returnPath: () => engine.returnPathOf(delivery),
+    ...(channel.type === 'email' && isChosen(plan.topic.category) && { category: plan.topic.category.slug }),
     ...(links && channel.type === 'email' && { unsubscribeUrl: links.unsubscribe_url }),
     ...(acknowledgeUrl && { acknowledgeUrl }),
     ...engine.buttonsFor(delivery, channel, { ...content, acknowledgeUrl, locale }),
@@ -371,6 +373,11 @@ async function renderOutgoing(engine: Engine, sendContext: SendContext): Promise
     },
   };
   return [outgoing, snapshotId];
+}
+
+/** Whether the category is one that recipients can leave, and not the one of events without a category. */
+function isChosen({ slug, kind }: Category): boolean {
+  return kind !== 'required' && slug !== generalSlug;
 }
 
 /** The history shows the message without this: links that are followed there must not count. */

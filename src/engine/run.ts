@@ -6,6 +6,7 @@
 import { getPriority, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { returnPathOf } from '../core/feedback/return-path.ts';
+import { hostNameOf } from '../core/mail-domain/lookups.ts';
 import { Listener } from '../db/connection/listen.ts';
 import { type Database, indexScansOnly, openDatabase, type PoolOptions } from '../db/connection/pool.ts';
 import { Slots } from '../db/ledger/channel-limits.ts';
@@ -90,7 +91,7 @@ const cache = new AnnouncedCache();
 const stops = new Announcements();
 const outbound = createOutbound({ allow: [...settings.outboundAllow] });
 const outages = new ChannelOutages(pool, hot.pool, log);
-const senders = new Senders({ outbound }, outages);
+const senders = new Senders({ outbound, hostName: hostNameOf(settings.baseUrl) }, outages);
 const meters: Meters = new Meters({
   inFlight: () => worker.inFlight(),
   circuits: now => senders.circuits(now),

@@ -187,7 +187,10 @@ export class Senders {
       opened.requests++;
       return outbound.request(url, options);
     };
-    const sender = planned.provider.open(planned.settings as never, { outbound: { ...outbound, request } });
+    const sender = planned.provider.open(planned.settings as never, {
+      ...this.#tools,
+      outbound: { ...outbound, request },
+    });
     const semaphore = sender.maxConcurrent === undefined ? undefined : new PrioritySemaphore(sender.maxConcurrent);
     const names = { type: channel.type, provider: planned.provider.name };
     const opened: OpenSender = {

@@ -41,6 +41,8 @@ export interface Provider<Settings extends TObject = TObject> {
   attaches?: true;
   /** Generates a key pair if the public field is left out; it is stored from then on. */
   generates?: { publicField: string; make: () => Record<string, string> };
+  /** Returns what is wrong with settings beyond their schema. Secrets that are stored already may be absent. */
+  findMistakes?(settings: Partial<Static<Settings>>): SettingMistake[];
   /** Called once with valid settings; the sender is then used for many messages concurrently. */
   open(settings: Static<Settings>, tools: Tools): Sender;
   /**
@@ -63,9 +65,11 @@ export interface Provider<Settings extends TObject = TObject> {
   interactions?(settings: Static<Settings>): Interactions;
   /** How emails are signed and sent, for the check of their domain. Default: by a service, in its own ways. */
   mailRoute?(settings: Static<Settings>): MailRoute;
+  /** The host name by which it introduces itself to mail servers, which should resolve. */
+  introducesAs?(settings: Static<Settings>, tools: Pick<Tools, 'hostName'>): string | undefined;
 }
 
-export interface MailRoute extends Pick<MailSender, 'dkim' | 'server'> {
+export interface MailRoute extends Pick<MailSender, 'dkim' | 'secondDkim' | 'server'> {
   /** Domain of the return path if it is not that of the sender. */
   bounceDomain: string | undefined;
 }
@@ -176,6 +180,8 @@ const specialWords: Record<string, string> = {
   api: 'API',
   ca: 'CA',
   dkim: 'DKIM',
+  ehlo: 'EHLO',
+  ed25519: 'Ed25519',
   id: 'ID',
   imap: 'IMAP',
   ms: '(ms)',
@@ -206,6 +212,18 @@ interface FieldMistake {
   message: string;
 }
 
+export interface SettingMistake extends FieldMistake {
+  /** Whether a required setting is absent. */
+  missing?: boolean;
+}
+
+/** Settings of the right shape only: their values are examined further if each of them is valid in itself. */
+function findAllMistakes(provider: Provider, fields: Record<string, unknown>): SettingMistake[] {
+  const errors = shapeErrors(provider.settings, fields);
+  if (!provider.findMistakes || errors.some(({ missing }) => !missing)) return errors;
+  return [...errors, ...provider.findMistakes(fields as never)];
+}
+
 /**
  * Returns what is wrong with an entry of a file. A missing secret may be stored already, see `findMissing`; null removes
  * a secret.
@@ -229,7 +247,7 @@ export function checkEntry(providers: Providers, entry: ProviderEntry, medium: s
   return [
     ...(startsTooHigh ? [{ field: 'warm_up_start', message: 'must not be more than per_day' }] : []),
     ...needed.map(field => ({ field, message: `cannot be removed: ${provider.name} does not work without it` })),
-    ...shapeErrors(provider.settings, parseTexts(provider, kept)).filter(
+    ...findAllMistakes(provider, parseTexts(provider, kept)).filter(
       error => !(error.missing && isSecret(provider, error.field)),
     ),
   ];
@@ -261,7 +279,7 @@ export function withGenerated(
 export function findMissing(providers: Providers, { use, settings, secrets }: ProviderState): FieldMistake[] {
   const provider = lookUp(providers, use);
   if (!provider) return [];
-  return shapeErrors(provider.settings, { ...settings, ...secrets })
+  return findAllMistakes(provider, { ...settings, ...secrets })
     .filter(error => error.missing && isSecret(provider, error.field))
     .map(({ field, message }) => ({ field, message: `${message}, and none is stored` }))
     .concat(findMissingPublicHalf(provider, settings));

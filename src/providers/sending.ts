@@ -28,6 +28,8 @@ export interface Outgoing {
   content: Content;
   /** When the delivery was decided; the same at every attempt. */
   createdAt: Date;
+  /** The slug of the category, for emails of a category that recipients can leave. */
+  category?: string;
   /** For emails with one-click unsubscribe (RFC 8058). */
   unsubscribeUrl?: string;
   /** Posting a key to it, with `/call` appended, acknowledges the occurrence; only for messages of steps. */
@@ -116,6 +118,8 @@ export interface Sender {
 /** The dependencies of providers. */
 export interface Tools {
   outbound: Outbound;
+  /** The host name of this installation's public address, by which it introduces itself to mail servers. */
+  hostName?: string | undefined;
 }
 
 /** The messages that a sender over HTTP has in flight: a slow peer delays no other channel. */

@@ -57,6 +57,8 @@ export interface Deps {
   inboxStreams: InboxStreams;
   /** HTTP client for test sends; workers have their own. */
   outbound: Outbound;
+  /** The host name of BASE_URL, by which test sends introduce themselves to mail servers. */
+  hostName?: string | undefined;
   /** Occurrences ended by this process, counted by outcome, for the metrics. */
   endedByOutcome: Map<string, number>;
   /** Feedback received by this process, counted by `source type`, for the metrics. */

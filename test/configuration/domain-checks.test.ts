@@ -200,7 +200,17 @@ describe('reports settings of the channel that do not fit', () => {
   const signedBy = (pem: string): DomainSender => ({ ...direct, dkim: { ...direct.dkim!, privateKey: pem } });
   const cases: [title: string, findings: string[], sender: DomainSender, zone?: Zone][] = [
     ['a DKIM key of 1024 bits', ['warning dkim.key_short'], signedBy(weak.pem), dkim(`p=${weak.p}`)],
-    ['a DKIM key of 768 bits', ['error dkim.key_too_short'], signedBy(short768.pem), dkim(`p=${short768.p}`)],
+    [
+      'a DKIM key of 768 bits',
+      ['error dkim.private_key', 'error dkim.key_too_short'],
+      signedBy(short768.pem),
+      dkim(`p=${short768.p}`),
+    ],
+    [
+      'a second DKIM key whose record is missing',
+      ['error dkim.missing'],
+      { ...direct, secondDkim: { domain: 'acme.test', selector: 's2' } },
+    ],
     ['a private key that cannot be read', ['error dkim.private_key'], signedBy('-----BEGIN NOTHING-----')],
     ['no DKIM key', ['warning dkim.unsigned'], { ...direct, dkim: undefined }],
     [

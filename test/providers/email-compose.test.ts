@@ -4,6 +4,7 @@ import { defaultLayout } from '../../src/core/render/layout-default.ts';
 import { createOutbound } from '../../src/lib/outbound.ts';
 import { type ComposeOptions, createComposer } from '../../src/providers/email/smtp/compose.ts';
 import { smtp } from '../../src/providers/email/smtp/smtp.ts';
+import type { Outgoing } from '../../src/providers/sending.ts';
 import { exampleOutgoing } from '../support/compliance.ts';
 import { openSmtpPeer } from '../support/smtp.ts';
 
@@ -147,6 +148,7 @@ describe('headers and envelope', () => {
     ['an attempt to add a header', {}, { title: 'T\r\nBcc: eve@evil.test' }],
     ['a quoted mailbox', {}, { address: '"jane doe"@acme.test' }],
     ['a domain literal', {}, { address: 'jane@[127.0.0.1]' }],
+    ['a header of its own', { headers: { 'Auto-Submitted': 'no' } }, {}],
   ];
 
   it.each(cases)('with %s are the same as nodemailer’s', async (_, options, { address, title }) => {
@@ -160,7 +162,7 @@ describe('headers and envelope', () => {
       subject: content.title,
       messageId: id,
       date: outgoing.createdAt,
-      ...(options.headers && { headers: options.headers }),
+      headers: { 'Auto-Submitted': 'auto-generated', ...options.headers },
       text: 'x',
     }).compile();
     const told = reference.getEnvelope();
@@ -170,5 +172,35 @@ describe('headers and envelope', () => {
       return head.split(/\r\n(?![ \t])/).sort();
     };
     expect(headersOf(raw)).toEqual(headersOf(await reference.build()));
+  });
+
+  const headOf = (options: Partial<ComposeOptions>, changes: Partial<Outgoing>) =>
+    readParts(String(createComposer({ from, ...options })(exampleOutgoing(changes)).raw))[0]!.headers;
+
+  it('have a Message-ID in the ASCII form of the sender’s domain', () => {
+    const { id } = createComposer({ from: 'Bücher <a@bücher.test>' })(exampleOutgoing({ id: 'a.1' }));
+    expect(id).toBe('<a.1@xn--bcher-kva.test>');
+  });
+
+  it('name the list of a category, and the sender to Gmail', () => {
+    const tags = { organization: 'acme', event: 'shop/web/order-paid', notification: 'Receipt: by mail' };
+    const headers = headOf({ feedback_id: 'acme-shop' }, { category: 'news', tags });
+    expect(headers.get('list-id')).toBe('<news.acme.acme.test>');
+    expect(headers.get('feedback-id')).toBe('shop_web_order-paid:acme:Receipt_by_mail:acme-shop');
+    expect([...headOf({}, {}).keys()]).not.toEqual(expect.arrayContaining(['list-id']));
+    expect(headOf({}, {}).has('feedback-id')).toBe(false);
+  });
+
+  it('have the recipient’s own link to unsubscribe instead of the channel’s', () => {
+    const headers = {
+      'list-unsubscribe': '<https://acme.test/out>',
+      'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+    };
+    const raw = String(createComposer({ from, headers })(exampleOutgoing({ unsubscribeUrl: 'https://b.test/u' })).raw);
+    expect(raw.match(/^list-unsubscribe.*$/gim)).toEqual([
+      'List-Unsubscribe: <https://b.test/u>',
+      'List-Unsubscribe-Post: List-Unsubscribe=One-Click',
+    ]);
+    expect(headOf({ headers }, {}).get('list-unsubscribe')).toBe('<https://acme.test/out>');
   });
 });

@@ -68,15 +68,38 @@ describe('the commands of a mail', () => {
   });
 
   it('request SMTPUTF8 if an address is not ASCII and the server supports it', async () => {
-    const able = await openScripted(single, { offers: ['SMTPUTF8'] });
+    const able = await openScripted(single, { offers: ['SMTPUTF8', '8BITMIME'] });
     expect(await able.sender.send(to('jörg'))).toMatchObject(sent);
     expect(await able.sender.send(to('jane'))).toMatchObject(sent);
     const senders = able.server.commands[0]!.filter(line => line.startsWith('MAIL'));
-    expect(senders).toEqual(['MAIL FROM:<no-reply@acme.test> SMTPUTF8', 'MAIL FROM:<no-reply@acme.test>']);
+    expect(senders).toEqual([
+      'MAIL FROM:<no-reply@acme.test> BODY=8BITMIME SMTPUTF8',
+      'MAIL FROM:<no-reply@acme.test>',
+    ]);
     expect(recipients(able.server)).toEqual(['jörg', 'jane']);
-    const other = await openScripted(single);
-    await other.sender.send(to('jörg'));
-    expect(other.server.commands[0]).toContain('MAIL FROM:<no-reply@acme.test>');
+  });
+
+  it('are not sent if an address is not ASCII and the server does not support that', async () => {
+    const { server, sender } = await openScripted(single, { offers: ['8BITMIME'] });
+    const reason = 'the mail server cannot send to or from <jörg@acme.test>: it does not offer SMTPUTF8';
+    const outcome = await sender.send(to('jörg'));
+    expect(outcome).toMatchObject({ ok: false, retry: false, reason: expect.stringContaining(reason) });
+    expect(outcome).not.toHaveProperty('gone');
+    expect(await sender.send(to('jane'))).toMatchObject(sent);
+    // A domain alone is converted.
+    expect(await sender.send(exampleOutgoing({ address: 'jane@bücher.test' }))).toMatchObject(sent);
+    expect(saidOn(server, 1)).toEqual([...mail, ...mail]);
+  });
+
+  it.each([
+    ['its own name', { ehlo_name: 'out.acme.test' }, 'out.acme.test'],
+    ['the host of the public address', {}, 'belfry.acme.test'],
+    ['the domain of the sender', { from: 'Bücher <a@bücher.test>' }, 'xn--bcher-kva.test'],
+  ])('begin with EHLO and %s, never with an address', async (title, settings, name) => {
+    const hostName = title.includes('sender') ? undefined : 'belfry.acme.test';
+    const { server, sender } = await openScripted(settings, {}, { hostName });
+    expect(await sender.send(to('jane'))).toMatchObject(sent);
+    expect(server.commands[0]![0]).toBe(`EHLO ${name}`);
   });
 });
 

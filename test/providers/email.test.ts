@@ -13,6 +13,7 @@ import { type HttpPeer, openHttpPeer, type RecordedRequest, type Reply } from '.
 
 const { sendgrid, mailgun, mailjet, postmark, resend, ses, brevo, sparkpost, mailersend, mailtrap } = emailCases;
 const id = '01890a5d-ac96-774b-bcce-b302099a8057';
+const automatic = { 'Auto-Submitted': 'auto-generated' };
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 
 describe('on the wire', () => {
@@ -56,7 +57,7 @@ describe('on the wire', () => {
         { type: 'text/html', value: '<p>Hello <b>Jane</b></p>' },
       ],
       categories: ['acme', 'order-paid', 'Receipt, by mail'],
-      headers: { 'Message-ID': `<${id}@acme.test>` },
+      headers: { 'Message-ID': `<${id}@acme.test>`, ...automatic },
     });
   });
 
@@ -71,6 +72,7 @@ describe('on the wire', () => {
   it('brevo, sparkpost, mailersend and mailtrap receive one-click unsubscribe', async () => {
     const outgoing = { unsubscribeUrl: 'https://b.test/u' };
     const headers = {
+      ...automatic,
       'List-Unsubscribe': '<https://b.test/u>',
       'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
     };
@@ -81,6 +83,20 @@ describe('on the wire', () => {
     });
     expect(JSON.parse((await send(mailersend, { outgoing })).seen.body).list_unsubscribe).toBe('<https://b.test/u>');
     expect(JSON.parse((await send(mailtrap, { outgoing })).seen.body).headers).toEqual(headers);
+  });
+
+  it.each([brevo, mailgun, mailtrap, postmark, resend, sendgrid, ses, sparkpost])(
+    '$provider.name receives the list of the category',
+    async suite => {
+      const { seen } = await send(suite as unknown as ComplianceCase, { outgoing: { category: 'news' } });
+      expect(seen.body).toMatch(/List-Id.{0,20}<news\.acme\.acme\.test>/s);
+      expect(seen.body).toContain('Auto-Submitted');
+    },
+  );
+
+  it('mailjet receives no list, which it would refuse', async () => {
+    const { seen } = await send(mailjet, { outgoing: { category: 'news' } });
+    expect(JSON.parse(seen.body).Messages[0].Headers).toEqual(automatic);
   });
 
   it('sendgrid receives no empty part and no duplicate tag', async () => {
@@ -109,6 +125,7 @@ describe('on the wire', () => {
       ['html', '<p>Hello <b>Jane</b></p>'],
       ['h:Reply-To', 'help@acme.test'],
       ['h:Message-Id', `<${id}@acme.test>`],
+      ['h:Auto-Submitted', 'auto-generated'],
       ['v:belfry_id', id],
       ['o:tag', 'acme'],
       ['o:tag', 'order-paid'],
@@ -135,6 +152,7 @@ describe('on the wire', () => {
           TemplateLanguage: false,
           TextPart: 'Hello Jane',
           HTMLPart: '<p>Hello <b>Jane</b></p>',
+          Headers: automatic,
           CustomID: id,
           EventPayload: '{"organization":"acme","event":"order-paid","notification":"Receipt, by mail"}',
         },
@@ -177,6 +195,7 @@ describe('on the wire', () => {
       Headers: [
         { Name: 'Message-ID', Value: `<${id}@acme.test>` },
         { Name: 'X-PM-KeepID', Value: 'true' },
+        { Name: 'Auto-Submitted', Value: 'auto-generated' },
       ],
       MessageStream: 'broadcasts',
     });
@@ -197,6 +216,7 @@ describe('on the wire', () => {
       subject: 'Order 7 is paid',
       text: 'Hello Jane',
       html: '<p>Hello <b>Jane</b></p>',
+      headers: automatic,
       tags: [
         { name: 'organization', value: 'acme' },
         { name: 'event', value: 'order-paid' },
@@ -231,6 +251,7 @@ describe('on the wire', () => {
       Content: {
         Simple: {
           Subject: { Data: 'Order 7 is paid', Charset: 'UTF-8' },
+          Headers: [{ Name: 'Auto-Submitted', Value: 'auto-generated' }],
           Body: {
             Text: { Data: 'Hello Jane', Charset: 'UTF-8' },
             Html: { Data: '<p>Hello <b>Jane</b></p>', Charset: 'UTF-8' },

@@ -1,5 +1,6 @@
 /** Examines the DKIM record of a selector (RFC 6376, 8301, 8463). */
-import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { readDkimKey } from './dkim-key.ts';
 import { type Findings, quote } from './finding.ts';
 import type { Lookups } from './lookups.ts';
 import { parseTags } from './tags.ts';
@@ -18,14 +19,12 @@ const recommendedBits = 2_048;
 
 export function examineDkim(dns: Lookups, findings: Findings, { domain, selector, privateKey }: DkimSigner): void {
   const name = `${selector}._domainkey.${domain}`;
-  const own = privateKey === undefined ? undefined : readPrivateKey(privateKey);
-  if (privateKey !== undefined && !own) {
-    findings.add(
-      'error',
-      'dkim.private_key',
-      `The private key of the selector ${selector} cannot be read: enter a PEM key without a passphrase.`,
-    );
+  const read = privateKey === undefined ? undefined : readDkimKey(privateKey);
+  if (read && 'mistake' in read) {
+    const message = `The private key of the selector ${selector} ${read.mistake}. Until then, no message is sent.`;
+    findings.add('error', 'dkim.private_key', message);
   }
+  const own = read && 'key' in read ? read.key : undefined;
   const record = own && { name, type: 'TXT' as const, value: toRecord(own) };
   const answer = dns.find('TXT', name);
   if (!answer) return;
@@ -139,16 +138,6 @@ function readPublicKey(type: 'rsa' | 'ed25519', text: string): KeyObject | undef
     }
     const spki = createPublicKey({ key, format: 'der', type: 'spki' });
     return spki.asymmetricKeyType === 'rsa' ? spki : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Returns undefined if the text is not a private key that can sign mails. */
-function readPrivateKey(pem: string): KeyObject | undefined {
-  try {
-    const key = createPrivateKey(pem);
-    return ['rsa', 'ed25519'].includes(key.asymmetricKeyType ?? '') ? key : undefined;
   } catch {
     return undefined;
   }

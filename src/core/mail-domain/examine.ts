@@ -12,6 +12,8 @@ export interface MailSender {
   /** Channel or provider, for sentences. */
   name: string;
   dkim?: DkimSigner | undefined;
+  /** The second key of messages with two signatures. */
+  secondDkim?: DkimSigner | undefined;
   /** Whether the provider can sign with a key in its settings. Others sign with keys that only the service knows. */
   canSign: boolean;
   /** Domain of the return path. Undefined: the service's own. */
@@ -65,7 +67,9 @@ export function examineDomain(
     }
   }
 
-  for (const { dkim } of senders) if (dkim) examineDkim(dns, findings, dkim);
+  for (const { dkim, secondDkim } of senders) {
+    for (const signer of [dkim, secondDkim]) if (signer) examineDkim(dns, findings, signer);
+  }
   reportUnsigned(findings, domain, senders);
 
   const alignments: Alignment[] = senders

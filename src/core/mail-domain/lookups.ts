@@ -72,3 +72,8 @@ export function domainOfMailbox(mailbox: string): string | undefined {
   const [, domain] = /@([^@>\s]+)>?\s*$/.exec(mailbox) ?? [];
   return domain === undefined ? undefined : readDomain(domain);
 }
+
+/** Returns the host of a URL if it is a name that can be public: no address, and not a single label such as localhost. */
+export function hostNameOf(url: string | undefined): string | undefined {
+  return url !== undefined && URL.canParse(url) ? readDomain(new URL(url).hostname) : undefined;
+}

@@ -41,6 +41,7 @@ export const brevo: Provider<typeof Settings> = {
     }),
   open({ api_key, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toContact(from);
+    const mailbox = email.toMailbox(from);
     const replyTo = reply_to && email.toContact(reply_to);
     return httpSender(async outgoing => {
       const files = await jsonFiles(outgoing);
@@ -57,7 +58,7 @@ export const brevo: Provider<typeof Settings> = {
             ...(text && { textContent: text }),
             ...(html && { htmlContent: html }),
             // Comes back in the webhooks.
-            headers: { ...email.unsubscribeHeaders(outgoing), 'X-Mailin-custom': outgoing.id },
+            headers: { ...email.headersOf(outgoing, mailbox), 'X-Mailin-custom': outgoing.id },
             tags: [...new Set(Object.values(outgoing.tags))],
             // Brevo has no content ids: an image for the body arrives as an ordinary file.
             ...(files.length > 0 && { attachment: files.map(({ name, content }) => ({ name, content })) }),

@@ -55,7 +55,7 @@ export const mailgun: Provider<typeof Settings> = {
         ...(html ? [['html', html] satisfies FormField] : []),
         ...(reply_to ? [['h:Reply-To', reply_to] satisfies FormField] : []),
         ['h:Message-Id', `<${email.messageId(outgoing, sender)}>`],
-        ...Object.entries(email.unsubscribeHeaders(outgoing)).map(([name, value]): FormField => [`h:${name}`, value]),
+        ...Object.entries(email.headersOf(outgoing, sender)).map(([name, value]): FormField => [`h:${name}`, value]),
         ['v:belfry_id', outgoing.id],
         // Mailgun allows at most three tags, in ASCII.
         ...Object.values(outgoing.tags).map((tag): FormField => ['o:tag', email.toLabel(tag).slice(0, 128)]),

@@ -39,6 +39,8 @@ export const mailjet: Provider<typeof Settings> = {
       const images = files.filter(({ contentId }) => contentId !== undefined);
       const others = files.filter(({ contentId }) => contentId === undefined);
       const { subject, text, html } = email.withoutVariables(outgoing, variable);
+      // Mailjet refuses a List-Id.
+      const { 'List-Id': _, ...headers } = email.headersOf(outgoing, sender);
       return sendHttp(outbound, {
         url: email.join(endpoint, '/v3.1/send'),
         headers: { authorization: basic(api_key, secret_key), 'content-type': 'application/json' },
@@ -54,7 +56,7 @@ export const mailjet: Provider<typeof Settings> = {
                 TemplateLanguage: false,
                 ...(text && { TextPart: text }),
                 ...(html && { HTMLPart: html }),
-                ...(outgoing.unsubscribeUrl !== undefined && { Headers: email.unsubscribeHeaders(outgoing) }),
+                Headers: headers,
                 CustomID: outgoing.id,
                 EventPayload: JSON.stringify(outgoing.tags),
                 ...(others.length > 0 && { Attachments: others.map(toFile) }),

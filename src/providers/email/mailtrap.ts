@@ -29,6 +29,7 @@ export const mailtrap: Provider<typeof Settings> = {
   feedback: ({ webhook_secret }) => ({ service: 'mailtrap', secret: webhook_secret }),
   open({ api_token, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toContact(from);
+    const mailbox = email.toMailbox(from);
     const replyTo = reply_to && email.toContact(reply_to);
     return httpSender(async outgoing => {
       const files = await jsonFiles(outgoing);
@@ -43,7 +44,7 @@ export const mailtrap: Provider<typeof Settings> = {
             // Mailtrap refuses an empty subject.
             subject: outgoing.content.title || ' ',
             ...email.bodies(outgoing),
-            ...(outgoing.unsubscribeUrl !== undefined && { headers: email.unsubscribeHeaders(outgoing) }),
+            headers: email.headersOf(outgoing, mailbox),
             category: outgoing.tags.event.slice(0, 255),
             custom_variables: { belfry_id: outgoing.id },
             ...(files.length > 0 && {

@@ -1,4 +1,5 @@
-/** What all email providers share: settings, addresses, and the Message-ID, which is the same at every attempt. */
+/** What all email providers share: settings, addresses, headers, and the Message-ID, which is the same at every attempt. */
+import { domainToASCII } from 'node:url';
 import addressparser from 'nodemailer/lib/addressparser';
 import { Type } from 'typebox';
 import { endpoint as apiEndpoint } from '../fields.ts';
@@ -31,11 +32,32 @@ export function toMailbox(text: string): Mailbox {
 
 /** Returns the Message-ID without angle brackets: `id@domain-of-the-sender`. */
 export function messageId(outgoing: Outgoing, from: Mailbox): string {
-  return `${outgoing.id}@${from.address.slice(from.address.lastIndexOf('@') + 1)}`;
+  return `${outgoing.id}@${domainOf(from)}`;
+}
+
+/** Returns the domain of an address in its ASCII form. */
+function domainOf({ address }: Mailbox): string {
+  const domain = address.slice(address.lastIndexOf('@') + 1);
+  return domainToASCII(domain) || domain;
+}
+
+/**
+ * Returns the headers of an email besides its addresses, subject and dates, for SMTP and for services that accept headers. Values
+ * are ASCII. Auto-Submitted (RFC 3834) keeps out-of-office replies away. `feedbackId` is the sender's id at Gmail.
+ */
+export function headersOf(outgoing: Outgoing, from: Mailbox, feedbackId?: string): Record<string, string> {
+  const { organization, event, notification } = outgoing.tags;
+  const { category } = outgoing;
+  return {
+    'Auto-Submitted': 'auto-generated',
+    ...(feedbackId && { 'Feedback-ID': [event, organization, notification].map(toLabel).concat(feedbackId).join(':') }),
+    ...(category && { 'List-Id': `<${category}.${organization}.${domainOf(from)}>` }),
+    ...unsubscribeHeaders(outgoing),
+  };
 }
 
 /** RFC 8058: mail clients show a button, which sends a POST to the URL. */
-export function unsubscribeHeaders({ unsubscribeUrl }: Outgoing): Record<string, string> {
+function unsubscribeHeaders({ unsubscribeUrl }: Outgoing): Record<string, string> {
   if (unsubscribeUrl === undefined) return {};
   return { 'List-Unsubscribe': `<${unsubscribeUrl}>`, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' };
 }

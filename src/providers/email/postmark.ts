@@ -74,7 +74,7 @@ export const postmark: Provider<typeof Settings> = {
               { Name: 'Message-ID', Value: `<${email.messageId(outgoing, sender)}>` },
               // Otherwise Postmark replaces the Message-ID.
               { Name: 'X-PM-KeepID', Value: 'true' },
-              ...Object.entries(email.unsubscribeHeaders(outgoing)).map(([Name, Value]) => ({ Name, Value })),
+              ...Object.entries(email.headersOf(outgoing, sender)).map(([Name, Value]) => ({ Name, Value })),
             ],
             ...(message_stream && { MessageStream: message_stream }),
             ...(files.length > 0 && {

@@ -39,6 +39,7 @@ export const resend: Provider<typeof Settings> = {
       classify: answer => (pick(answer.json, 'name') === 'restricted_api_key' ? { ok: true } : classify(answer)),
     }),
   open({ api_key, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+    const sender = email.toMailbox(from);
     return httpSender(async outgoing => {
       const files = await jsonFiles(outgoing);
       return sendHttp(outbound, {
@@ -55,7 +56,7 @@ export const resend: Provider<typeof Settings> = {
             ...(reply_to && { reply_to }),
             subject: outgoing.content.title,
             ...email.bodies(outgoing),
-            ...(outgoing.unsubscribeUrl !== undefined && { headers: email.unsubscribeHeaders(outgoing) }),
+            headers: email.headersOf(outgoing, sender),
             tags: Object.entries({ ...outgoing.tags, belfry_id: outgoing.id }).map(([name, value]) => ({
               name,
               value: email.toLabel(value),

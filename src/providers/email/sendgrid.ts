@@ -61,7 +61,7 @@ export const sendgrid: Provider<typeof Settings> = {
             categories: [...new Set([tags.organization, tags.event, tags.notification])].map(tag => tag.slice(0, 255)),
             headers: {
               'Message-ID': `<${email.messageId(outgoing, sender)}>`,
-              ...email.unsubscribeHeaders(outgoing),
+              ...email.headersOf(outgoing, sender),
             },
             ...(files.length > 0 && {
               attachments: files.map(({ name, contentType, contentId, content }) => ({

@@ -50,6 +50,7 @@ export const ses: Provider<typeof Settings> = {
     const { region, configuration_set, from, reply_to } = options;
     const url = email.join(options.endpoint ?? `https://email.${region}.amazonaws.com`, '/v2/email/outbound-emails');
     const sender = encodeMailbox(from);
+    const mailbox = email.toMailbox(from);
     const replyTo = reply_to && encodeMailbox(reply_to);
     return httpSender(async outgoing => {
       const { text, html } = email.bodies(outgoing);
@@ -62,9 +63,7 @@ export const ses: Provider<typeof Settings> = {
         Content: {
           Simple: {
             Subject: utf8(outgoing.content.title),
-            ...(outgoing.unsubscribeUrl !== undefined && {
-              Headers: Object.entries(email.unsubscribeHeaders(outgoing)).map(([Name, Value]) => ({ Name, Value })),
-            }),
+            Headers: Object.entries(email.headersOf(outgoing, mailbox)).map(([Name, Value]) => ({ Name, Value })),
             Body: { ...(text && { Text: utf8(text) }), ...(html && { Html: utf8(html) }) },
             ...(files.length > 0 && {
               Attachments: files.map(({ name, contentType, contentId, content }) => ({

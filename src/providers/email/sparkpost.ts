@@ -33,6 +33,7 @@ export const sparkpost: Provider<typeof Settings> = {
   feedback: ({ webhook_secret }) => ({ service: 'sparkpost', secret: webhook_secret }),
   open({ api_key, region = 'us', from, reply_to, endpoint = regions[region], timeout_ms }, { outbound }) {
     const sender = email.toContact(from);
+    const mailbox = email.toMailbox(from);
     return httpSender(async outgoing => {
       const files = await jsonFiles(outgoing);
       const images = files.filter(({ contentId }) => contentId !== undefined);
@@ -52,7 +53,7 @@ export const sparkpost: Provider<typeof Settings> = {
               ...(reply_to && { reply_to }),
               ...(text && { text: escapeBraces(text) }),
               ...(html && { html: escapeBraces(html) }),
-              ...(outgoing.unsubscribeUrl !== undefined && { headers: email.unsubscribeHeaders(outgoing) }),
+              headers: email.headersOf(outgoing, mailbox),
               ...(others.length > 0 && { attachments: others.map(file => toFile(file, file.name)) }),
               // The name of an image is its content id.
               ...(images.length > 0 && { inline_images: images.map(file => toFile(file, file.contentId!)) }),

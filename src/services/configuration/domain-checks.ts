@@ -130,8 +130,8 @@ function sendersOf(
     const route = provider.mailRoute?.({ ...settings, ...(isObject(own) && own) } as never);
     const sender = { domain, name: nameOf(provider.name, i), hasBounceDomain: route?.bounceDomain !== undefined };
     if (!route) return [{ ...sender, canSign: false }];
-    const { bounceDomain, dkim, server } = route;
-    return [{ ...sender, canSign: true, dkim, server, returnPathDomain: bounceDomain ?? domain }];
+    const { bounceDomain, ...signing } = route;
+    return [{ ...sender, ...signing, canSign: true, returnPathDomain: bounceDomain ?? domain }];
   });
 }
 

@@ -13,6 +13,7 @@ import { listAllProjects } from '../../db/configuration/projects.ts';
 import { listFailedMailboxes } from '../../db/history/feedback-mailboxes.ts';
 import { listPaused } from '../../db/history/pauses.ts';
 import { countOf } from '../../lib/count-of.ts';
+import { DnsSession } from '../../lib/dns.ts';
 import { openSecrets, type SealedChannel } from '../../pipeline/channel-secrets.ts';
 import { checkEntry, explainDenied, findMissing, type Provider } from '../../providers/provider.ts';
 import type { Deps } from '../deps.ts';
@@ -26,7 +27,13 @@ const maxAsked = 100;
 const askedAtOnce = 10;
 const answerWithinMs = 10_000;
 
-type ChannelDeps = Pick<Deps, 'db' | 'cipher' | 'providers' | 'outbound'>;
+/** How many names of mail senders are looked up, and how long all of that may take. */
+const maxNames = 10;
+const nameLimits = { lookupMs: 1_500, totalMs: 3_000, lookups: 2 * maxNames };
+
+type ChannelDeps = Pick<Deps, 'db' | 'cipher' | 'providers' | 'outbound' | 'hostName'> & {
+  domainCheckLimits: Pick<Deps['domainCheckLimits'], 'servers'>;
+};
 
 /** Valid settings of a provider in an enabled channel. */
 interface Usable {
@@ -62,12 +69,47 @@ export async function checkChannels(deps: ChannelDeps): Promise<Check[]> {
     }
   }
   problems.push(...(await findRejectedCredentials(deps, usable)));
+  const names = await checkMailNames(deps, usable);
   if (problems.length === 0) {
-    return [line(true, `${countOf(all, 'channel')}, ${enabled} enabled${paused > 0 ? `, ${paused} paused` : ''}`)];
+    const counts = `${countOf(all, 'channel')}, ${enabled} enabled${paused > 0 ? `, ${paused} paused` : ''}`;
+    return [line(true, counts), ...names];
   }
   const more = problems.length - maxShown;
   const shown = problems.slice(0, maxShown).map(problem => line(false, problem));
-  return more > 0 ? [...shown, line(false, `… and ${more} more`)] : shown;
+  return [...shown, ...(more > 0 ? [line(false, `… and ${more} more`)] : []), ...names];
+}
+
+/** Mail servers may distrust a name that does not resolve. It is a warning, because the server may still accept mail. */
+async function checkMailNames({ hostName, domainCheckLimits }: ChannelDeps, usable: Usable[]): Promise<Check[]> {
+  const users = new Map<string, string>();
+  for (const { where, provider, settings } of usable) {
+    const name = provider.introducesAs?.(settings as never, { hostName });
+    if (name !== undefined && !users.has(name)) users.set(name, where);
+  }
+  if (users.size === 0) return [];
+  const dns = new DnsSession(domainCheckLimits.servers, nameLimits);
+  try {
+    const found = await Promise.all(
+      [...users].slice(0, maxNames).map(async ([name, where]) => {
+        const answers = await Promise.all([dns.lookUp('A', name), dns.lookUp('AAAA', name)]);
+        if (answers.some(({ status }) => status === 'found')) return [];
+        const failed = answers.find(answer => answer.status === 'failed');
+        if (failed) return [`${name} could not be looked up: ${failed.reason}`];
+        const advice = 'mail servers may refuse it; set BASE_URL or ehlo_name to a name with an address';
+        return [`warning: ${where} introduces itself as ${name}, which does not resolve: ${advice}`];
+      }),
+    );
+    const details = found.flat();
+    return (details.length > 0 ? details : [`${[...users.keys()].slice(0, maxNames).join(', ')} resolves`]).map(
+      detail => ({
+        name: 'mail names',
+        ok: true,
+        detail,
+      }),
+    );
+  } finally {
+    dns.close();
+  }
 }
 
 function line(ok: boolean, detail: string): Check {
@@ -75,13 +117,13 @@ function line(ok: boolean, detail: string): Check {
 }
 
 /** Asks services whether they accept the credentials. One that does not answer proves nothing about them. */
-async function findRejectedCredentials({ outbound }: ChannelDeps, usable: Usable[]): Promise<string[]> {
+async function findRejectedCredentials({ outbound, hostName }: ChannelDeps, usable: Usable[]): Promise<string[]> {
   const asked = usable.filter(({ provider }) => provider.check).slice(0, maxAsked);
   const problems: string[] = [];
   for (let i = 0; i < asked.length; i += askedAtOnce) {
     const outcomes = asked.slice(i, i + askedAtOnce).map(async ({ where, provider, settings }) => {
       const late = sleep(answerWithinMs, undefined, { ref: false });
-      const outcome = await Promise.race([provider.check!(settings as never, { outbound }), late]);
+      const outcome = await Promise.race([provider.check!(settings as never, { outbound, hostName }), late]);
       return outcome && !outcome.ok && outcome.denied ? [`${where}: ${explainDenied(provider, outcome.reason)}`] : [];
     });
     problems.push(...(await Promise.all(outcomes)).flat());

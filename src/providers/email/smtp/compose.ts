@@ -8,7 +8,7 @@ import { foldLines } from 'nodemailer/lib/mime-funcs';
 import MimeNode from 'nodemailer/lib/mime-node';
 import { encode as toQuoted, wrap as wrapQuoted } from 'nodemailer/lib/qp';
 import type { Outgoing } from '../../sending.ts';
-import { bodies, messageId, toMailbox, unsubscribeHeaders } from '../message.ts';
+import { bodies, headersOf, messageId, toMailbox } from '../message.ts';
 import { addFiles, type EncodedFile } from './compose-files.ts';
 import { idHeaders } from './settings.ts';
 
@@ -28,6 +28,8 @@ export interface ComposeOptions {
   /** The service behind the server, which reports what became of a mail. */
   webhook_service?: keyof typeof idHeaders;
   bounce_domain?: string;
+  /** The sender's id at Gmail. */
+  feedback_id?: string;
 }
 
 /** The maximum length of a line (RFC 5322, 2.1.1), without its line end. */
@@ -39,13 +41,13 @@ export function createComposer({
   headers = {},
   bounce_domain,
   webhook_service,
+  feedback_id,
 }: ComposeOptions): (outgoing: Outgoing, files?: readonly EncodedFile[]) => ComposedMail {
   const sender = toMailbox(from);
   // These headers are the same for every email.
-  const leadingHeaders = [
-    ...Object.entries(headers).map(([name, value]) => header(name, value)),
-    header('From', sender),
-  ];
+  const ownHeaders = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), header(name, value)] as const);
+  const ownNames = new Set(ownHeaders.map(([name]) => name));
+  const fromHeader = header('From', sender);
   const trailingHeaders = [...(reply_to ? [header('Reply-To', toMailbox(reply_to))] : [])];
   const envelopeFrom = addressOf(encode('From', { name: '', address: sender.address }));
 
@@ -60,16 +62,21 @@ export function createComposer({
       ...(text === undefined ? [] : [toPart('text/plain', text)]),
       ...(html === undefined ? [] : [toPart('text/html', html)]),
     ];
+    const defaults = Object.entries(headersOf(outgoing, sender, feedback_id)).filter(
+      ([name]) => isUnsubscribe(name) || !ownNames.has(name.toLowerCase()),
+    );
     const head = [
-      ...leadingHeaders,
+      // The links of a message to unsubscribe are those of its recipient.
+      ...ownHeaders.flatMap(([name, line]) => (outgoing.unsubscribeUrl && isUnsubscribe(name) ? [] : [line])),
+      fromHeader,
       ...(to ? [foldHeader(`To: ${to}`)] : []),
       ...trailingHeaders,
       subjectOf(outgoing.content.title),
       `Message-ID: ${id}`,
       webhook_service ? idHeaders[webhook_service](outgoing.id) : '',
       `Date: ${outgoing.createdAt.toUTCString().replace('GMT', '+0000')}`,
-      // Not folded: our URLs are ASCII without spaces, and a fold inside would break them.
-      ...Object.entries(unsubscribeHeaders(outgoing)).map(([name, value]) => `${name}: ${value}`),
+      // Not folded: they are ASCII without spaces, and a fold inside would break a URL.
+      ...defaults.map(([name, value]) => `${name}: ${value}`),
       'MIME-Version: 1.0',
     ].filter(Boolean);
     const body = parts.length === 1 ? parts[0]! : toAlternatives(parts);
@@ -80,6 +87,10 @@ export function createComposer({
     const { text: opening, rest } = addFiles(body, files);
     return { id, envelope, raw: Buffer.from(start + opening), rest };
   };
+}
+
+function isUnsubscribe(name: string): boolean {
+  return /^list-unsubscribe(-post)?$/i.test(name);
 }
 
 /** The boundary is random, so that no message can contain it and end a part. */

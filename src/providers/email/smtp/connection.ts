@@ -3,12 +3,11 @@
  * again if the server has closed it meanwhile.
  */
 import { connect, type Socket } from 'node:net';
-import { Readable } from 'node:stream';
-import DKIM from 'nodemailer/lib/dkim';
 import SMTPConnection from 'nodemailer/lib/smtp-connection';
 import type { Static } from 'typebox';
 import type { Outbound } from '../../../lib/outbound.ts';
 import { type Connection, ConnectionAbandonedError } from './connection-pool.ts';
+import type { DkimSigner } from './dkim.ts';
 import { type Mail, type SmtpError, SmtpSession } from './session.ts';
 import type { SmtpSettings } from './settings.ts';
 
@@ -21,10 +20,18 @@ export const defaultTimeoutMs = 30_000;
  */
 const maxLifetimeMs = 60_000;
 
-export function openConnection(settings: Settings, outbound: Outbound): Connection<Mail> {
+/** What the connections of one sender share. */
+export interface ConnectionTools {
+  outbound: Outbound;
+  /** The name in EHLO. Undefined: that of the machine. */
+  name: string | undefined;
+  sign: DkimSigner | undefined;
+}
+
+export function openConnection(settings: Settings, tools: ConnectionTools): Connection<Mail> {
+  const { outbound, sign } = tools;
   const { host, secure, timeout_ms: timeoutMs = defaultTimeoutMs } = settings;
   const port = settings.port ?? (secure ? 465 : 587);
-  const sign = signerOf(settings);
   let isEnded = false;
   let connection: SMTPConnection | undefined;
   let session: SmtpSession | undefined;
@@ -38,7 +45,7 @@ export function openConnection(settings: Settings, outbound: Outbound): Connecti
       socket.destroy();
       throw new ConnectionAbandonedError('the connection was abandoned before it was open');
     }
-    const smtpConnection = createConnection(settings, port, timeoutMs, socket);
+    const smtpConnection = createConnection({ ...settings, port }, tools.name, timeoutMs, socket);
     connection = smtpConnection;
     openedAt = performance.now();
     smtpConnection.once('end', () => {
@@ -82,10 +89,16 @@ export function openConnection(settings: Settings, outbound: Outbound): Connecti
 }
 
 /** Creates the connection without starting the SMTP dialogue. */
-function createConnection(settings: Settings, port: number, timeoutMs: number, socket: Socket): SMTPConnection {
-  const { host, secure = false, password, ca } = settings;
+function createConnection(
+  settings: Settings,
+  name: string | undefined,
+  timeoutMs: number,
+  socket: Socket,
+): SMTPConnection {
+  const { host, port, secure = false, password, ca } = settings;
   const starttls = settings.starttls ?? (password === undefined ? 'prefer' : 'require');
   const connection = new SMTPConnection({
+    ...(name && { name }),
     // Also the name that the certificate must have.
     host,
     port,
@@ -151,45 +164,6 @@ function withConnectionEnd(
       else resolve();
     });
   });
-}
-
-function signerOf({
-  dkim_domain,
-  dkim_selector,
-  dkim_private_key,
-}: Settings): ((mail: Mail) => Promise<Buffer>) | undefined {
-  if (!dkim_domain) return undefined;
-  const dkim = new DKIM({ domainName: dkim_domain, keySelector: dkim_selector!, privateKey: dkim_private_key! });
-  return async ({ raw, rest }) => {
-    if (!rest) return Buffer.concat(await dkim.sign(raw).toArray());
-    const length = rest.reduce((sum, part) => sum + part.length, raw.length);
-    const signature = await readAhead(dkim.sign(Readable.from(slicesOf([raw, ...rest]))), length);
-    return Buffer.concat([signature, raw]);
-  };
-}
-
-const signedSliceBytes = 65_536;
-
-/** Passes small slices on, because hashing runs in JavaScript, byte by byte: 14 MB at once would block the event loop. */
-async function* slicesOf(parts: readonly Buffer[]): AsyncGenerator<Buffer> {
-  for (const part of parts) {
-    for (let from = 0; from < part.length; from += signedSliceBytes) {
-      yield part.subarray(from, from + signedSliceBytes);
-      await new Promise(setImmediate);
-    }
-  }
-}
-
-/** Returns what a stream has before its last `length` bytes. The signer copies the mail, and these copies are not kept. */
-async function readAhead(stream: Readable, length: number): Promise<Buffer> {
-  const kept: Buffer[] = [];
-  let total = 0;
-  for await (const chunk of stream) {
-    // A signature is a few hundred bytes.
-    if (total < signedSliceBytes) kept.push(chunk);
-    total += chunk.length;
-  }
-  return Buffer.concat(kept).subarray(0, total - length);
 }
 
 function isConnectionLost(error: unknown): boolean {

@@ -73,6 +73,7 @@ export class SmtpSession {
   readonly #socket: Socket;
   readonly #supportsPipelining: boolean;
   readonly #supportsUtf8: boolean;
+  readonly #supports8Bit: boolean;
   /** The first waits for the server's replies; the second is being sent. */
   readonly #transactions: MailTransaction[] = [];
   /** False after a mail was refused before its data was sent: the next one must begin with RSET. */
@@ -91,6 +92,7 @@ export class SmtpSession {
     this.#socket = connection._socket as Socket;
     this.#supportsPipelining = /^250[ -]PIPELINING\b/im.test(greeting);
     this.#supportsUtf8 = /^250[ -]SMTPUTF8\b/im.test(greeting);
+    this.#supports8Bit = /^250[ -]8BITMIME\b/im.test(greeting);
     connection.on('error', error => {
       this.#error = error;
     });
@@ -113,7 +115,16 @@ export class SmtpSession {
     if (!to || forbidden.test(to) || forbidden.test(from)) {
       return Promise.reject(new SmtpError('EENVELOPE', `invalid envelope: from <${from}> to <${to}>`));
     }
-    const parameters = this.#supportsUtf8 && nonAscii.test(from + to) ? ' SMTPUTF8' : '';
+    const international = [from, to].find(address => nonAscii.test(address));
+    if (international && !this.#supportsUtf8) {
+      const reason = 'does not offer SMTPUTF8, which addresses with characters beyond ASCII before the @ need';
+      return Promise.reject(
+        new SmtpError('EENVELOPE', `the mail server cannot send to or from <${international}>: it ${reason}`),
+      );
+    }
+    // The address is also in a header, so the content has bytes beyond ASCII. Texts are encoded, because a server on the way that
+    // converts them would break the signature.
+    const parameters = international ? `${this.#supports8Bit ? ' BODY=8BITMIME' : ''} SMTPUTF8` : '';
     const commands: Command[] = [
       ['MAIL FROM', `MAIL FROM:<${from}>${parameters}\r\n`],
       ['RCPT TO', `RCPT TO:<${to}>\r\n`],

@@ -34,6 +34,29 @@ export const idHeaders = {
   sparkpost: id => `X-MSYS-API: ${JSON.stringify({ metadata: { belfry_id: id } })}`,
 } satisfies Record<string, (id: string) => string>;
 
+function selector(description: string) {
+  return Type.Optional(
+    Type.String({
+      maxLength: 63,
+      pattern: '^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$',
+      patternHint: 'must be a selector such as belfry1',
+      description,
+    }),
+  );
+}
+
+function privateKey(description: string) {
+  return Type.Optional(
+    Type.String({
+      pattern: '-----BEGIN',
+      patternHint: 'must be a PEM key',
+      maxLength: 16_384,
+      secret: true,
+      description,
+    }),
+  );
+}
+
 export const SmtpSettings = settings(
   {
     host: Type.String({
@@ -84,8 +107,27 @@ export const SmtpSettings = settings(
     password: Type.Optional(
       Type.String({ minLength: 1, maxLength: 4096, secret: true, description: 'The password to sign in with.' }),
     ),
+    ehlo_name: Type.Optional(
+      Type.String({
+        maxLength: 253,
+        pattern: '^[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)+$',
+        patternHint: 'must be a host name such as belfry.acme.test',
+        description:
+          'The name by which Belfry introduces itself to the mail server (EHLO); it should resolve. Default: the host of ' +
+          'BASE_URL, else the domain of the sender.',
+      }),
+    ),
     from: From,
     reply_to: ReplyTo,
+    feedback_id: Type.Optional(
+      Type.String({
+        pattern: '^[A-Za-z0-9_-]{5,15}$',
+        patternHint: 'must be 5 to 15 letters, digits, dashes and underscores',
+        description:
+          'Your id for the feedback loop of Gmail, such as acme-shop. Emails then have a Feedback-ID header with the event, the ' +
+          'organization and the notification, by which Postmaster Tools groups complaints. Default: no such header.',
+      }),
+    ),
     headers: Type.Optional(
       Type.Record(
         Type.String({ pattern: `^(?!(?:${reservedHeaders})$)[A-Za-z0-9-]{1,76}$` }),
@@ -100,21 +142,13 @@ export const SmtpSettings = settings(
     dkim_domain: Type.Optional(
       Type.String({ minLength: 1, maxLength: 253, description: 'The domain to sign emails for (DKIM).' }),
     ),
-    dkim_selector: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 63,
-        description: 'The DKIM selector. The public key is published at SELECTOR._domainkey.DOMAIN.',
-      }),
+    dkim_selector: selector('The DKIM selector. The public key is published at SELECTOR._domainkey.DOMAIN.'),
+    dkim_private_key: privateKey(
+      'The private DKIM key (PEM): RSA with 1024 to 4096 bits, without a passphrase. Emails that cannot be signed are not sent.',
     ),
-    dkim_private_key: Type.Optional(
-      Type.String({
-        pattern: '-----BEGIN',
-        patternHint: 'must be a PEM key',
-        maxLength: 16_384,
-        secret: true,
-        description: 'The private DKIM key (PEM).',
-      }),
+    dkim_ed25519_selector: selector('The selector of a second DKIM key, in addition to the RSA key.'),
+    dkim_ed25519_private_key: privateKey(
+      'The second private DKIM key (PEM): Ed25519. Emails then have two signatures, because not all receivers can verify this one.',
     ),
     max_connections: Type.Optional(
       Type.Integer({
@@ -193,6 +227,8 @@ export const SmtpSettings = settings(
       dkim_domain: ['dkim_selector', 'dkim_private_key'],
       dkim_selector: ['dkim_domain', 'dkim_private_key'],
       dkim_private_key: ['dkim_domain', 'dkim_selector'],
+      dkim_ed25519_selector: ['dkim_ed25519_private_key', 'dkim_private_key'],
+      dkim_ed25519_private_key: ['dkim_ed25519_selector', 'dkim_private_key'],
     },
   },
 );

@@ -1,12 +1,16 @@
 /** Any mail server. Connections are reused and shared by all messages of one sender. */
+import type { Static } from 'typebox';
+import { domainOfMailbox, readDomain } from '../../../core/mail-domain/lookups.ts';
 import { currentHandoverCheck } from '../../../lib/handover.ts';
 import { toBase64 } from '../../http-outcome.ts';
 import type { Provider } from '../../provider.ts';
-import type { Outcome, Outgoing } from '../../sending.ts';
+import type { Outcome, Outgoing, Tools } from '../../sending.ts';
 import { createComposer } from './compose.ts';
 import { encodeFiles } from './compose-files.ts';
 import { defaultTimeoutMs, openConnection } from './connection.ts';
 import { ConnectionPool } from './connection-pool.ts';
+import { createDkimSigner } from './dkim.ts';
+import { findSmtpMistakes } from './mistakes.ts';
 import { toFailure } from './outcome.ts';
 import { type Mail, WithdrawnError } from './session.ts';
 import { SmtpSettings } from './settings.ts';
@@ -34,20 +38,22 @@ export const smtp: Provider<typeof SmtpSettings> = {
   attaches: true,
   feedback: ({ webhook_service, webhook_secret }) =>
     webhook_service && { service: webhook_service, secret: webhook_secret },
-  mailRoute: ({ host, user, bounce_domain, webhook_service, dkim_domain, dkim_selector, dkim_private_key }) => ({
+  findMistakes: findSmtpMistakes,
+  mailRoute: ({ host, user, bounce_domain, webhook_service, dkim_domain: domain, ...dkim }) => ({
     bounceDomain: bounce_domain?.toLowerCase(),
-    dkim:
-      dkim_domain && dkim_selector
-        ? { domain: dkim_domain.toLowerCase(), selector: dkim_selector.toLowerCase(), privateKey: dkim_private_key }
-        : undefined,
+    dkim: toSigner(domain, dkim.dkim_selector, dkim.dkim_private_key),
+    secondDkim: toSigner(domain, dkim.dkim_ed25519_selector, dkim.dkim_ed25519_private_key),
     // A server that needs a password belongs to a service, whose outgoing addresses are not known here.
     server: user || webhook_service ? undefined : host.toLowerCase(),
   }),
-  open(settings, { outbound }) {
+  introducesAs: ehloNameOf,
+  open(settings, tools) {
+    const { outbound } = tools;
     const { user, password, dkim_private_key } = settings;
     const { timeout_ms = defaultTimeoutMs, max_connections = 5, rate } = settings;
+    const connectionTools = { outbound, name: ehloNameOf(settings, tools), sign: createDkimSigner(settings) };
     const pool = new ConnectionPool<Mail>({
-      open: () => openConnection(settings, outbound),
+      open: () => openConnection(settings, connectionTools),
       maxConnections: max_connections,
       rate,
       deadlineMs: mail => maxTimeouts * timeout_ms + Math.floor(bytesOf(mail) / minBytesPerMs),
@@ -95,3 +101,16 @@ export const smtp: Provider<typeof SmtpSettings> = {
     };
   },
 };
+
+/**
+ * Returns the name by which Belfry introduces itself. The name of the machine has no dot in most containers; some servers, such as
+ * Google's relay, then refuse the connection.
+ */
+function ehloNameOf({ ehlo_name, from }: Static<typeof SmtpSettings>, { hostName }: Pick<Tools, 'hostName'>) {
+  return ehlo_name ?? hostName ?? domainOfMailbox(from);
+}
+
+function toSigner(domain: string | undefined, selector: string | undefined, privateKey: string | undefined) {
+  if (!domain || !selector) return undefined;
+  return { domain: readDomain(domain) ?? domain.toLowerCase(), selector: selector.toLowerCase(), privateKey };
+}
