@@ -115,6 +115,8 @@ export const texts = {
   created: 'Created',
   sent: 'Sent',
   nextAttempt: 'Next attempt',
+  triedUntil: 'Tried until',
+  attemptsNotListed: (count: Part) => `${count} more attempts in between are counted, but not listed.`,
   message: 'Message',
   loadingTheMessage: 'Loading the message',
   accepted: 'Accepted',
