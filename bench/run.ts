@@ -29,6 +29,7 @@ import { pages } from './pages.ts';
 import { preferences } from './preferences.ts';
 import { push } from './push.ts';
 import { retention } from './retention.ts';
+import { retries } from './retries.ts';
 import { scaleOut } from './scale-out.ts';
 import type { Options, Row, Scenario } from './scenario.ts';
 import { writeSizing } from './sizing.ts';
@@ -55,6 +56,7 @@ export const scenarios: Scenario[] = [
   scaleOut,
   listing,
   idle,
+  retries,
   inbox,
   traces,
   retention,

@@ -67,7 +67,7 @@ export async function typesOf(openapi: string): Promise<string> {
 }
 
 const stateType =
-  'export interface State { name: string; color: string; meaning: string; until?: string; moving?: true }\n';
+  'export interface State { name: string; color: string; meaning: string; until?: string; end?: string; moving?: true }\n';
 
 function statesOf(name: string, states: Record<string, State>): string {
   return `export const ${name}: Record<string, State> = ${JSON.stringify(states, null, 2)};\n`;

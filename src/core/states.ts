@@ -16,6 +16,8 @@ export interface State {
   meaning: string;
   /** Shown instead when it is known until when it waits; `{time}` is the time. */
   until?: string;
+  /** Added to it when it is known when the attempts end; `{time}` is the time. */
+  end?: string;
   /** Whether it changes without anyone doing anything, within seconds. */
   moving?: true;
 }
@@ -58,6 +60,7 @@ const retrying: State = {
   color: 'yellow',
   meaning: 'Waiting for the next attempt.',
   until: 'Next attempt at {time}.',
+  end: 'Tried until {time}.',
   moving: true,
 };
 const dryRun: State = { name: 'Dry run', color: 'gray', meaning: 'Nothing was sent: it was a dry run.' };

@@ -32,7 +32,7 @@ const make = (slug: string, more: object = {}) =>
 
 describe('a channel', () => {
   test('is returned without its secrets, but with the names of those that are set', async () => {
-    const made = await make('whole', { on_unknown: 'hold', rate_per_second: 5 });
+    const made = await make('whole', { on_unknown: 'hold', rate_per_second: 5, retry: { for: '4h' } });
     expect(made.status, made.text).toBe(201);
     const { password: _, ...open } = smtp;
     expect(made.body).toEqual({
@@ -43,6 +43,7 @@ describe('a channel', () => {
       on_unknown: 'hold',
       rate_per_second: 5,
       concurrency: null,
+      retry: { for: '4h' },
       reputation_guard: true,
       max_bounce_percent: 5,
       max_complaint_percent: 0.3,
@@ -104,6 +105,8 @@ describe('a channel', () => {
     ['an unknown provider', { providers: [{ use: 'pigeon' }] }, 'providers/0/use'],
     ['an unknown type', { type: 'pigeon' }, 'type'],
     ['a rate of 0', { rate_per_second: 0 }, 'rate_per_second'],
+    ['retries for too long', { retry: { for: '169h' } }, 'retry/for'],
+    ['retries of what is stored', { type: 'inbox', providers: [{ use: 'inbox' }], retry: { for: '1h' } }, 'retry'],
   ])('is refused with %s', async (_what, more, field) => {
     const answer = await make('refused', more);
     expect(answer.body, answer.text).toMatchObject({ status: 400, code: 'request.invalid' });
@@ -241,8 +244,13 @@ describe('an update', () => {
   });
 
   test('keeps the providers if it does not contain them', async () => {
-    const answer = await ask({ method: 'PATCH', path, body: { name: 'New name', rate_per_second: null } });
-    expect(answer.body).toMatchObject({ name: 'New name', rate_per_second: null });
+    const answer = await ask({
+      method: 'PATCH',
+      path,
+      body: { name: 'New name', rate_per_second: null, retry: { for: '0s' } },
+    });
+    expect(answer.body).toMatchObject({ name: 'New name', rate_per_second: null, retry: { for: '0s' } });
+    expect((await ask({ method: 'PATCH', path, body: { retry: null } })).body).toMatchObject({ retry: null });
     expect(answer.body.providers[0].secrets_set).toEqual(['password']);
   });
 

@@ -275,6 +275,9 @@ describe('a document is refused, with the invalid field, for', () => {
     ['a limit per day of 0', `${channel}/providers/0/per_day`, 0, `${channel}/providers/0/per_day`, />= 1/],
     ['a rate of 0', `${channel}/rate_per_second`, 0, `${channel}/rate_per_second`, />= 1/],
     ['a concurrency that is not a number', `${channel}/concurrency`, 'x', `${channel}/concurrency`, /whole number/],
+    ['retries without an end', `${channel}/retry`, { for: 'ever' }, `${channel}/retry/for`, /duration such as 30m/],
+    ['retries for too long', `${channel}/retry`, { for: '8d' }, `${channel}/retry/for`, /must be at most 7d/],
+    ['retries as text', `${channel}/retry`, '4h', `${channel}/retry`, /object/],
     ['an invalid on_unknown', `${channel}/on_unknown`, 'drop', `${channel}/on_unknown`, /resend, hold/],
     [
       'a retention of more than ten years',

@@ -43,7 +43,9 @@ test('fields are exported in the order of the documentation', async () => {
   expect(text).toMatch(
     /"slug":"order","name":"Everything","retention_days":365,.*"quiet_hours":{"from":.*"to":.*"channels":.*"layouts":.*"users":/,
   );
-  expect(text).toContain('"enabled":false,"on_unknown":"hold","rate_per_second":14,"concurrency":3,"providers"');
+  expect(text).toContain(
+    '"enabled":false,"on_unknown":"hold","rate_per_second":14,"concurrency":3,"retry":{"for":"4h"},"providers"',
+  );
 });
 
 describe('a field that is removed from the file', () => {
@@ -52,7 +54,7 @@ describe('a field that is removed from the file', () => {
     const fewer = everything('fewer');
     delete fewer.retention_days;
     delete fewer.users![0]!.locale;
-    const { on_unknown: _, rate_per_second: __, concurrency: ___, ...channel } = fewer.channels![0]!;
+    const { on_unknown: _, rate_per_second: __, concurrency: ___, retry: ____, ...channel } = fewer.channels![0]!;
     fewer.channels = [channel];
     const [notification] = fewer.projects![0]!.applications![0]!.events![0]!.notifications!;
     notification!.message = { subject: 'S', body: 'B\nC', strict: false, locales: {} };
@@ -60,6 +62,7 @@ describe('a field that is removed from the file', () => {
       ['channel', 'on_unknown', 'hold', 'resend'],
       ['channel', 'rate_per_second', 14, null],
       ['channel', 'concurrency', 3, null],
+      ['channel', 'retry', { for: '4h' }, null],
       ['notification', 'message.avatar', expect.any(String), null],
       ['notification', 'message.layout', 'Plain / bare', null],
       ['notification', 'message.strict', true, null],

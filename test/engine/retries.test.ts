@@ -118,3 +118,37 @@ describe('an email', () => {
     );
   });
 });
+
+describe('a mail server that is down for three hours', () => {
+  test('gets all messages soon after it is back, each once, and was not asked for each of them meanwhile', {
+    tags: ['sweep'],
+    timeout: 300_000,
+  }, async () => {
+    const users = ['ann@x.test', ...Array.from({ length: 30 }, (_, i) => `p${i}@x.test`)];
+    let isUp = false;
+    const { server, tenant } = await openMail(({ verb }) =>
+      verb === 'CONNECT' && !isUp ? '421 4.3.2 down' : undefined,
+    );
+    const provider = { use: 'smtp', host: '127.0.0.1', port: server.port, from: 'a@acme.test', starttls: 'never' };
+    const channel = { slug: 'mail', name: 'Mail', type: 'email', providers: [provider] };
+    await tenant.apply({ users, channels: [channel], notifications: [{ channels: ['mail'] }] });
+    const id = await tenant.trigger();
+    await eventually(async () => {
+      const outages = await tenant.sql('select 1 from channel_outages where organization_id = $1', tenant.id);
+      expect(outages).toHaveLength(1);
+    }, 20_000);
+    await tenant.until(id, 'retrying');
+    await tenant.passTime(3 * hourMs);
+    await eventually(async () => {
+      // All but the one that tests the server have been looked at again, and wait for a long time.
+      const soon = `select 1 from deliveries where organization_id = $1
+        and (status <> 'retrying' or due_at < now() + interval '20 minutes')`;
+      expect((await tenant.sql(soon, tenant.id)).length).toBeLessThan(3);
+    }, 60_000);
+    const tried = server.connections;
+    expect(tried).toBeLessThan(60);
+    isUp = true;
+    expect(await tenant.outcomes(id, 200_000)).toEqual(users.map(user => `${user} sent`).sort());
+    expect(server.mails.map(({ to }) => to).sort()).toEqual(users.toSorted());
+  });
+});

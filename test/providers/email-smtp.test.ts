@@ -141,12 +141,18 @@ describe('signing in', () => {
 });
 
 describe('a failure', () => {
+  const full = { retry: true, ofRecipient: true, mailboxFull: true } as const;
   const replies: [string, SmtpFault, Partial<Outcome>][] = [
     ['a busy server', { connect: '421 4.3.2 too busy' }, { retry: true }],
     ['a server that refuses connections', { connect: '554 5.7.1 go away' }, { retry: false }],
     ['a sender refused for now', { mail: '451 4.7.1 greylisted' }, { retry: true }],
     ['a sender refused', { mail: '550 5.7.1 not allowed' }, { retry: false }],
-    ['a mailbox that is full', { rcpt: '452 4.2.2 mailbox full' }, { retry: true, ofRecipient: true }],
+    ['a mailbox that is full', { rcpt: '452 4.2.2 mailbox full' }, full],
+    ['a full mailbox that is called permanent', { rcpt: '552 5.2.2 no more' }, full],
+    ['a full mailbox without a status code', { rcpt: '552 Quota exceeded for user jane' }, full],
+    ['a full mailbox after the mail was sent', { data: '554 5.2.2 mailbox full' }, full],
+    ['a server without space', { rcpt: '452 4.3.1 Insufficient system storage' }, { retry: true, ofRecipient: true }],
+    ['a sender who sent too much', { data: '550 5.4.5 Daily sending quota exceeded' }, { retry: false }],
     ['a recipient that is greylisted', { rcpt: '450 try again in 300 s' }, { retry: true, ofRecipient: true }],
     ['a mailbox that does not exist', { rcpt: '550 5.1.1 no such user' }, { retry: false, gone: true }],
     ['a mailbox that has moved', { rcpt: '551 5.1.6 moved' }, { retry: false, gone: true }],

@@ -46,6 +46,7 @@ export function everything(slug: string): OrganizationDocument {
         on_unknown: 'hold',
         rate_per_second: 14,
         concurrency: 3,
+        retry: { for: '4h' },
         providers: [
           {
             use: 'smtp',

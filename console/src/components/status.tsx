@@ -15,11 +15,11 @@ import { clockAndDay } from './time.tsx';
 export function DeliveryBadge({
   delivery,
 }: {
-  delivery: Pick<Delivery, 'state' | 'status' | 'reason' | 'next_attempt_at'>;
+  delivery: Pick<Delivery, 'state' | 'status' | 'reason' | 'next_attempt_at' | 'retry_until'>;
 }) {
-  const { reason, next_attempt_at } = delivery;
+  const { reason, next_attempt_at: until, retry_until: end } = delivery;
   const state = deliveryStates[delivery.state] ?? plainState(delivery.status);
-  return <StateBadge state={state} sentence={sentenceOf(state, { reason, until: next_attempt_at }, clockAndDay)} />;
+  return <StateBadge state={state} sentence={sentenceOf(state, { reason, until, end }, clockAndDay)} />;
 }
 
 export type ShownOccurrence = Pick<OccurrenceSummary, 'state' | 'outcome' | 'summary'>;

@@ -58,11 +58,20 @@ interface StateFacts {
   reason?: string | null;
   /** Until when it waits. */
   until?: string | null;
+  /** When its retries end. */
+  end?: string | null;
 }
 
 /** Returns the sentence of a state. `clock` formats a moment. */
-export function sentenceOf(state: State, { reason, until }: StateFacts, clock: (moment: string) => string): string {
-  if (until && state.until) return state.until.replace('{time}', clock(until));
+export function sentenceOf(
+  state: State,
+  { reason, until, end }: StateFacts,
+  clock: (moment: string) => string,
+): string {
+  if (until && state.until) {
+    const sentence = state.until.replace('{time}', clock(until));
+    return end && state.end ? `${sentence} ${state.end.replace('{time}', clock(end))}` : sentence;
+  }
   return reason ? `${reasonText(reason)}.` : state.meaning;
 }
 

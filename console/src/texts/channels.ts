@@ -36,6 +36,9 @@ export const texts = isolated({
   providersHint: 'Messages are sent through the first provider. If it fails, the next one is used.',
   messagesPerSecond: 'Messages per second',
   concurrentMessages: 'Concurrent messages',
+  retryFor: 'Retry for',
+  retryForHint: 'How long a message is retried after a temporary failure, such as 30m, 4h or 2d. 0s: not at all.',
+  retryForDefault: 'As usual for the type',
   reputationGuard: 'Pause bulk messages if too many bounce or are reported as spam',
   reputationGuardHint: (hours: number) =>
     `Checked over ${countOf(hours, 'hour')} with at least 200 messages. Urgent, normal and required messages are still sent.`,

@@ -118,6 +118,8 @@ export const texts = isolated({
   created: 'Created',
   sent: 'Sent',
   nextAttempt: 'Next attempt',
+  triedUntil: 'Tried until',
+  attemptsNotListed: (count: Part) => `${count} more attempts in between are counted, but not listed.`,
   message: 'Message',
   loadingTheMessage: 'Loading the message',
   accepted: 'Accepted',

@@ -11,6 +11,8 @@ export interface ChannelDraft {
   on_unknown: 'resend' | 'hold';
   rate_per_second: number | null;
   concurrency: number | null;
+  /** Null: as long as is usual for the type. */
+  retry: { for: string } | null;
   reputation_guard: boolean;
   max_bounce_percent: number;
   max_complaint_percent: number;
@@ -18,11 +20,11 @@ export interface ChannelDraft {
 }
 
 export function draftOfChannel(channel: ChannelDetails) {
-  const { name, on_unknown, rate_per_second, concurrency, providers } = channel;
+  const { name, on_unknown, rate_per_second, concurrency, retry, providers } = channel;
   const { reputation_guard, max_bounce_percent, max_complaint_percent } = channel;
   const drafts = providers.map(({ use, secrets_set, ...values }) => draftOf(use, values, secrets_set));
   const guard = { reputation_guard, max_bounce_percent, max_complaint_percent };
-  return { name, on_unknown, rate_per_second, concurrency, ...guard, providers: drafts };
+  return { name, on_unknown, rate_per_second, concurrency, retry, ...guard, providers: drafts };
 }
 
 /** Without the secrets that were typed, which are not stored in the browser. */
@@ -104,6 +106,16 @@ export function ChannelFields({ kinds, type, draft, onChange, errors: formErrors
           error={errors.concurrency}
           onChange={set('concurrency')}
         />
+        {type !== 'inbox' && (
+          <TextInput
+            label={texts.retryFor}
+            description={texts.retryForHint}
+            placeholder={texts.retryForDefault}
+            value={draft.retry?.for ?? ''}
+            error={errors['retry/for']}
+            onChange={event => set('retry')(toRetry(event.currentTarget.value))}
+          />
+        )}
       </SimpleGrid>
       {type === 'email' && (
         <Stack gap="xs">
@@ -151,6 +163,10 @@ export function ChannelFields({ kinds, type, draft, onChange, errors: formErrors
       </div>
     </Stack>
   );
+}
+
+function toRetry(entered: string): ChannelDraft['retry'] {
+  return entered.trim() === '' ? null : { for: entered.trim() };
 }
 
 function Limit({

@@ -171,6 +171,7 @@ function Form({ kinds, type, use, isWelcome }: FormProps) {
       on_unknown: 'resend' as 'resend' | 'hold',
       rate_per_second: null as number | null,
       concurrency: null as number | null,
+      retry: null as { for: string } | null,
       reputation_guard: true,
       max_bounce_percent: 5,
       max_complaint_percent: 0.3,
@@ -181,7 +182,7 @@ function Form({ kinds, type, use, isWelcome }: FormProps) {
       ...missingSettings(kinds, providers),
     }),
     run: ({ project: prj, slug, ...draft }) => {
-      const { rate_per_second, concurrency, ...fields } = toChannelFields(type, draft);
+      const { rate_per_second, concurrency, retry, ...fields } = toChannelFields(type, draft);
       return createChannel(
         { org, prj: prj || undefined },
         {
@@ -190,6 +191,7 @@ function Form({ kinds, type, use, isWelcome }: FormProps) {
           ...fields,
           ...(rate_per_second !== null && { rate_per_second }),
           ...(concurrency !== null && { concurrency }),
+          ...(retry && { retry }),
         },
       );
     },

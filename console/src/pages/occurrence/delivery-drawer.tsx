@@ -13,7 +13,7 @@ import { Reason, waitsUntil } from '../../components/reason.tsx';
 import { Failure, Loading } from '../../components/states.tsx';
 import { DeliveryBadge, StateBadge } from '../../components/status.tsx';
 import { deliveryStates } from '../../components/statuses.ts';
-import { clockTime, exactTime, milliseconds, TimeAgo } from '../../components/time.tsx';
+import { clockAndDay, clockTime, exactTime, milliseconds, TimeAgo } from '../../components/time.tsx';
 import { useFilters } from '../../components/use-filters.ts';
 import { to, useOrg } from '../../paths.ts';
 import { read } from '../../queries.ts';
@@ -134,6 +134,7 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
               <TimeAgo at={delivery.next_attempt_at} />
             </Fact>
           )}
+          {delivery.retry_until && <Fact name={texts.triedUntil}>{clockAndDay(delivery.retry_until)}</Fact>}
         </Table.Tbody>
       </Table>
       {(attempts.data?.length ?? 0) > 0 && (
@@ -166,6 +167,11 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
               ))}
             </Table.Tbody>
           </Table>
+          {delivery.attempts > attempts.data!.length && status !== 'sending' && (
+            <Text size="xs" c="dimmed">
+              {texts.attemptsNotListed(delivery.attempts - attempts.data!.length)}
+            </Text>
+          )}
         </Stack>
       )}
       <Feedback {...path} status={status} enabled={delivery.attempts > 0} />
