@@ -150,10 +150,11 @@ function isNotice({ headers, parts }: Mail, notice: Notice): boolean {
   const isAutoReply = topics.has('autoReply') || headers.has('x-autoreply') || headers.has('x-autorespond');
   if (isAutoReply && !(isFromDaemon && isReportSubject)) return false;
   const isFailure = noticeMatcher.topicsOf(notice.text).has('failure');
-  const hasOriginal = notice.hasOriginal || parts.some(part => part.type === 'message/rfc822');
+  const isAttached = parts.some(part => part.type === 'message/rfc822');
+  const hasOriginal = notice.hasOriginal || isAttached;
   // People forward reports, and write about deliveries.
   if (isReportSubject && (isFromDaemon || hasOriginal || notice.text.includes('@'))) return true;
-  if (isFailure && !isReply && hasOriginal) return true;
+  if (isFailure && !isReply && isAttached) return true;
   return isFromDaemon && (hasOriginal || isFailure || codedLines(notice.text).length > 0);
 }
 
