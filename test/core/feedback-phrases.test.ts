@@ -42,6 +42,11 @@ test.each([
   const phrases = [...Object.values(topics).flat(), ...Object.values(groups).flat()];
   const named = phrases.flatMap(phrase => [...phrase.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!));
   expect(named.filter(name => !(name in groups))).toEqual([]);
+  expect(
+    Object.values(groups)
+      .flat()
+      .filter(phrase => /[…{]/.test(phrase)),
+  ).toEqual([]);
   for (const phrase of phrases) {
     expect(phrase, phrase).toMatch(/^(?! )(?!.* {2})[^"()?]+(?<! )$/);
     const nothing = createMatcher({ groups, topics: { found: [phrase] }, fragments: {} });

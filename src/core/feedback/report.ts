@@ -36,7 +36,9 @@ function readOriginal(mail: Mail, notice: Notice): Original {
   const end = text.indexOf('\n\n');
   const headers = parseHeaders((end < 0 ? text : text.slice(0, end)).slice(0, 65_536));
   const senders = ['from', 'sender', 'return-path'].flatMap(field => addressesIn(headers.get(field) ?? ''));
-  return { id: messageIdOf(headers), recipients: addressesIn(headers.get('to') ?? ''), senders };
+  // Without the message, its summary in the notice.
+  const to = headers.get('to') ?? /^[ \t]*to:(.{1,1000})$/im.exec(notice.text)?.[1] ?? '';
+  return { id: messageIdOf(headers), recipients: addressesIn(to), senders };
 }
 
 function messageIdOf(headers: Headers): string | undefined {

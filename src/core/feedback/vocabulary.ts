@@ -18,7 +18,7 @@ const groups: Phrases['groups'] = {
     'destinataire|destinataires|utilisateur|compte|boite|usager|correspondant',
     'destinatario|destinatarios|usuario|buzon|direccion|cuenta|casilla|utente|casella|indirizzo|endereco|conta|caixa|persona',
     'ontvanger|gebruiker|geadresseerde|mottagare|mottagaren|anvandare|anvandaren|modtager|bruger|mottaker|vastaanottaja',
-    'adresat|adresata|odbiorca|odbiorcy|uzytkownik|konta|skrzynka|prijemce|uzivatel|schranka|alici|kullanici',
+    'adresat|adresata|odbiorca|odbiorcy|uzytkownik|uzytkownika|konta|skrzynka|prijemce|uzivatel|schranka|alici|kullanici',
     'пользователь|получатель|адресат|адрес|ящик|аккаунт|получателя|пользователя',
   ],
   /** What is said after the recipient. */
@@ -79,7 +79,7 @@ const groups: Phrases['groups'] = {
   box: [
     'mailbox|inbox|maildir|mailfolder|mailstore|folder|storage|disk|diskspace|spool|quota|filesystem',
     'mail box|file|store|folder|system',
-    'postfach|speicher|speicherplatz|boite|casella|buzon|bandeja|casilla|caixa|skrzynka|postbus|ящик|квота|cuota',
+    'postfach|speicher*|boite|casella|buzon|bandeja|casilla|caixa|skrzynka|postbus|ящик|квота|cuota',
   ],
   full: [
     'full|overfull|overflow|overflowed|overdrawn|overquota|exceed*|voll|uberschritten|ueberschritten|erschopft|pleine',
@@ -289,6 +289,7 @@ const topics: Phrases['topics'] = {
     '{sender} … {missing}',
     '{sender} … verif*|validat*|unverified|unresolvable|empty|spoof*|forged|spammer|syntax',
     '{sender} … not resolve|resolvable',
+    '{sender} … must',
     'invalid|unroutable|unrouteable|unknown|bad|bogus|unverified|nonexistent|null|empty|malformed|forged|illegal {sender}',
     'domain of {sender}',
     'not determine … address',
