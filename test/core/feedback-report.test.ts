@@ -41,7 +41,7 @@ describe('delivery status notifications', () => {
     ]);
   });
 
-  test.each(['delivered', 'relayed', 'expanded'])('with the action %s are no bounces', action => {
+  test.each(['delivered', 'relayed', 'expanded', 'deliverable'])('with the action %s are no bounces', action => {
     const [event] = read(dsn([['Final-Recipient: rfc822; jane@example.test', `Action: ${action}`, 'Status: 2.6.0']]));
     expect(event).toMatchObject({ type: 'delivered', permanent: null, reason: null });
   });
@@ -64,6 +64,38 @@ describe('delivery status notifications', () => {
       ['bounced', true, 'unknown_user', 'jane@example.test'],
       ['bounced', false, 'mailbox_full', 'joe@example.test'],
     ]);
+  });
+
+  test('of several recipients are explained by the lines about each, in whatever order they are', () => {
+    const bare = (address: string) => [`Final-Recipient: rfc822; ${address}`, 'Action: failed', 'Status: 5.0.0'];
+    const notice = [
+      '   ----- The following addresses had permanent fatal errors -----',
+      '<jane@example.test>',
+      '<joe@example.test>',
+      '   ----- Transcript of session follows -----',
+      '>>> RCPT To:<joe@example.test>',
+      '<<< 552 <joe@example.test>... Mailbox full',
+      '>>> RCPT To:<jane@example.test>',
+      '<<< 550 <jane@example.test>... User unknown',
+    ].join('\r\n');
+    expect(brief(read(dsn([bare('jane@example.test'), bare('joe@example.test')], { notice })))).toEqual([
+      ['bounced', true, 'unknown_user', 'jane@example.test'],
+      ['bounced', false, 'mailbox_full', 'joe@example.test'],
+    ]);
+  });
+
+  test('that name a local mailbox are about the address that begins with it', () => {
+    const local = (name: string) => [`Final-Recipient: x-local; ${name}`, 'Action: failed', 'Status: 5.1.1'];
+    const headers = ['X-Failed-Recipients: jane@example.test, joe@example.test'];
+    expect(read(dsn([local('joe'), local('jane')], { headers })).map(event => event.recipient)).toEqual([
+      'joe@example.test',
+      'jane@example.test',
+    ]);
+  });
+
+  test('with an address of the sender say nothing about the recipient', () => {
+    const mail = dsn([failed('jane@example.test', '5.1.1', '550 5.1.1 <news@acme.test>: user unknown')]);
+    expect(brief(read(mail))).toEqual([['bounced', false, 'policy', 'jane@example.test']]);
   });
 
   test('are also read where a server put them into the text', () => {
@@ -284,6 +316,24 @@ describe('complaints', () => {
 });
 
 describe('events of SES that SNS delivers by mail', () => {
+  const bounce = {
+    notificationType: 'Bounce',
+    bounce: {
+      bounceType: 'Permanent',
+      bouncedRecipients: [{ emailAddress: 'jane@example.test', diagnosticCode: 'smtp; 550 5.1.1 user unknown' }],
+    },
+    mail: { messageId: '0001' },
+  };
+  const expected = [{ type: 'bounced', permanent: true, recipient: 'jane@example.test', messageId: '0001' }];
+
+  test.each([
+    ['in the envelope of SNS', JSON.stringify({ Type: 'Notification', Message: JSON.stringify(bounce) })],
+    ['wrapped at any position', JSON.stringify(bounce).replace(/.{60}/g, '$&\r\n')],
+    ['in lines, above a footer', `${JSON.stringify(bounce, null, 2)}\r\n\r\n--\r\nTo unsubscribe, open this link.`],
+  ])('are read without the headers of SNS, %s', (_, notice) => {
+    expect(read(report({ from: 'Ann <ann@acme.test>', subject: 'Notification', notice }))).toMatchObject(expected);
+  });
+
   test('are read like the webhook', () => {
     const event = {
       notificationType: 'Complaint',

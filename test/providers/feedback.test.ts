@@ -105,6 +105,18 @@ describe('bodies', () => {
     ]);
   });
 
+  test('of the old Mailgun give the id in the list of headers, and are not permanent if they are too old', () => {
+    const { 'Message-Id': id, ...others } = { ...fields, event: 'dropped', reason: 'old', code: '602', error: '' };
+    const headers = JSON.stringify([
+      ['To', jane],
+      ['Message-Id', id],
+    ]);
+    expect(read('mailgun', form({ ...others, 'message-headers': headers }))).toMatchObject([
+      { type: 'bounced', permanent: false, reason: 'expired', messageId: id },
+    ]);
+    expect(read('mailgun', form({ ...others, 'message-headers': '[' }))).toMatchObject([{ messageId: null }]);
+  });
+
   test('of Mandrill are read in parts too', () => {
     const events = JSON.stringify([
       { event: 'open', msg: { email: jane } },

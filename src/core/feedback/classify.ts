@@ -63,11 +63,10 @@ const statuses: readonly (readonly [RegExp, FeedbackReason])[] = [
 
 /** The command that the server refused, as mail servers write it. */
 const command = String.raw`(?:reply to|after|>>>|our|in|at|during|command|smtp:|stage:?|state:?|\[) ?(?:the |end of |sending )?`;
+const atRcpt = new RegExp(`${command}rcpt(?![a-z])`, 'i');
 /** Text that shows that the server refused the recipient, not the connection, the sender or the message. */
-const atRecipient = new RegExp(
-  `${command}rcpt(?![a-z])|does not like recipient|recipient address rejected|bad-mailbox|(invalid|unknown) recipient|recipient (unknown|not found|does not exist)`,
-  'i',
-);
+const atRecipient =
+  /does not like recipient|recipient address rejected|bad-mailbox|(invalid|unknown) recipient|recipient (unknown|not found|does not exist)/i;
 /** Text that shows that the server refused the connection or the sender. */
 const atSender = new RegExp(`${command}(mail[ _]from|ehlo|helo)\\b|refused to talk to|my name was rejected`, 'i');
 /** Text that shows that the server refused the message, after it had accepted the recipient. */
@@ -86,7 +85,7 @@ export function classify(texts: readonly string[], status = '', senders = noSend
   const reason = first?.reason ?? reasonOf(findStatus(status)) ?? 'other';
   if (!permanentReasons.includes(reason)) return { reason, permanent: false };
   // Before it knew the recipient, the server can only have meant the sender.
-  if (atSender.test(all) && !atRecipient.test(all)) return { reason: 'policy', permanent: false };
+  if (atSender.test(all) && !atRcpt.test(all) && !atRecipient.test(all)) return { reason: 'policy', permanent: false };
   // A server may say "user unknown" of an account that another line says is disabled or full.
   const isCertain = first !== undefined && first === readings[0] && /\b5\.1\.\d/.test(plain[0]!);
   const state = isCertain
@@ -108,11 +107,11 @@ export function classify(texts: readonly string[], status = '', senders = noSend
  */
 function isAboutRecipient(code: string, text: string, isWeak: boolean): boolean {
   if (/^[45]\.1\.([0-6]|\d\d+)$/.test(code) || /(?<![\d.])5\.1\.1(?!\d)/.test(text)) return true;
-  if (atRecipient.test(text)) return true;
-  if (afterData.test(text)) return false;
-  // The reply of Outlook.com for accounts that do not exist.
-  if (isWeak) return code === '5.5.0';
-  return code === '' || /^5\.[045]\./.test(code);
+  const isSilent = code === '' || /^5\.0\.0$/.test(code);
+  // 5.5.0 is the code of Outlook.com for accounts that do not exist.
+  if (isWeak) return code === '5.5.0' || (isSilent && atRcpt.test(text));
+  if (atRcpt.test(text) || atRecipient.test(text)) return true;
+  return !afterData.test(text) && (isSilent || /^5\.[045]\./.test(code));
 }
 
 interface Reading {

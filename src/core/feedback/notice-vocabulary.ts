@@ -22,24 +22,29 @@ const groups: Phrases['groups'] = {
     'nicht zugestellt|zustellbar|zustellen|ubermittelt|ausgeliefert|gesendet|erreicht',
     'zustellung fehlgeschlagen|nicht|fehler',
     'pu|pas|etre remis|distribue|livre|delivre|envoye|achemine|transmis',
-    'echec|impossible … remise|distribution|livraison|remettre|distribuer|livrer|envoi|envoyer',
     'impossibile recapitare|consegnare|inviare',
     'mancato|mancata recapito|consegna',
-    'no … entregado|entregar|entregada|entrega|enviado|entregarse',
-    'fallo|error|falha|erro … entrega|envio|entregar|enviar',
-    'nao … entregue|entregar|enviada',
-    'niet … bezorgd|afgeleverd|bezorgen|verzonden',
     'kunde inte levereras|skickas',
     'ikke leveret|levert|leveres',
-    'nie … dostarczon*|doreczon*|dostarczyc',
-    'не … доставлено|доставлен|доставить|удалось',
   ],
 };
+
+/** That a message was not delivered. */
+const undelivered = [
+  '{undelivered}',
+  'echec|impossible … remise|distribution|livraison|remettre|distribuer|livrer|envoi|envoyer',
+  'no … entregado|entregar|entregada|entrega|enviado|entregarse',
+  'fallo|error|falha|erro … entrega|envio|entregar|enviar',
+  'nao … entregue|entregar|enviada',
+  'niet … bezorgd|afgeleverd|bezorgen|verzonden',
+  'nie … dostarczon*|doreczon*|dostarczyc',
+  'не … доставлено|доставлен|доставить|удалось',
+];
 
 const topics: Phrases['topics'] = {
   /** Subjects that only reports have. */
   subject: [
-    '{undelivered}',
+    ...undelivered,
     'returned|returning|return|bounced {mail}',
     '{mail} returned|bounced|undelivered|failed|failure|failing|rejected|blocked',
     'returned to',
@@ -55,7 +60,7 @@ const topics: Phrases['topics'] = {
   ],
   /** What a report says about a message. */
   failure: [
-    '{undelivered}',
+    ...undelivered,
     'fail*|reject*|refused|returned|bounced|fehlgeschlagen|echec|fallido|fallito|falhou',
     'permanent|fatal|unrecoverable error|errors|failure',
     'error|problem|problems … deliver*|sending|occurred',

@@ -36,7 +36,9 @@ function readOriginal(mail: Mail, notice: Notice): Original {
   const end = text.indexOf('\n\n');
   const headers = parseHeaders((end < 0 ? text : text.slice(0, end)).slice(0, 65_536));
   const senders = ['from', 'sender', 'return-path'].flatMap(field => addressesIn(headers.get(field) ?? ''));
-  return { id: messageIdOf(headers), recipients: addressesIn(headers.get('to') ?? ''), senders };
+  // Without the message, its summary in the notice.
+  const to = headers.get('to') ?? /^[ \t]*to:(.{1,1000})$/im.exec(notice.text)?.[1] ?? '';
+  return { id: messageIdOf(headers), recipients: addressesIn(to), senders };
 }
 
 function messageIdOf(headers: Headers): string | undefined {
@@ -150,10 +152,11 @@ function isNotice({ headers, parts }: Mail, notice: Notice): boolean {
   const isAutoReply = topics.has('autoReply') || headers.has('x-autoreply') || headers.has('x-autorespond');
   if (isAutoReply && !(isFromDaemon && isReportSubject)) return false;
   const isFailure = noticeMatcher.topicsOf(notice.text).has('failure');
-  const hasOriginal = notice.hasOriginal || parts.some(part => part.type === 'message/rfc822');
+  const isAttached = parts.some(part => part.type === 'message/rfc822');
+  const hasOriginal = notice.hasOriginal || isAttached;
   // People forward reports, and write about deliveries.
   if (isReportSubject && (isFromDaemon || hasOriginal || notice.text.includes('@'))) return true;
-  if (isFailure && !isReply && hasOriginal) return true;
+  if (isFailure && !isReply && isAttached) return true;
   return isFromDaemon && (hasOriginal || isFailure || codedLines(notice.text).length > 0);
 }
 

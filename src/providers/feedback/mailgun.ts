@@ -2,7 +2,7 @@
 import { type FeedbackEvent, type FeedbackReader, feedbackEvent, toTime } from '../../core/feedback/event.ts';
 import { isObject } from '../../core/json.ts';
 import { lookUp } from '../../core/lookup.ts';
-import { causeOf, isJson, parseObject, pick, readForm, toAddress } from './payload.ts';
+import { causeOf, isJson, parseJson, parseObject, pick, readForm, toAddress } from './payload.ts';
 import {
   acceptedUntil,
   checkSignature,
@@ -44,13 +44,15 @@ export const mailgun: FeedbackReader = {
       pick(event, 'reject', 'reason'),
     ].filter(Boolean);
     const isSuppressed = reason.startsWith('suppress-') || /^60[5-7]\b/.test(text[0] ?? '');
+    // The form says "old", with the code 602, of a message that was tried for too long.
+    const cause = isSuppressed ? 'suppressed' : reason === 'old' ? 'expired' : undefined;
     const isOfAddress = event.event === 'bounced' || ofAddress.includes(reason);
     const failed = type === 'bounced' || type === 'deferred';
     const id = pick(event, 'message', 'headers', 'message-id');
     return [
       feedbackEvent({
         type,
-        ...(failed && causeOf(isOfAddress, text.join(' '), isSuppressed ? 'suppressed' : undefined)),
+        ...(failed && causeOf(isOfAddress, text.join(' '), cause)),
         recipient: pick(event, 'recipient') ?? toAddress(pick(event, 'message', 'headers', 'to')),
         messageId: id ? `<${id.replace(/^<|>$/g, '')}>` : null,
         deliveryId: pick(event, 'user-variables', 'belfry_id') ?? null,
@@ -97,6 +99,17 @@ function fromForm(form: ReadonlyMap<string, string>) {
       message: form.get('error') ?? form.get('notification'),
       description: form.get('description'),
     },
-    message: { headers: { 'message-id': form.get('Message-Id') ?? form.get('message-id') } },
+    message: { headers: { 'message-id': form.get('Message-Id') ?? form.get('message-id') ?? messageIdIn(form) } },
   };
+}
+
+/** Returns the Message-ID in the list of headers that some forms have instead of a field for it. */
+function messageIdIn(form: ReadonlyMap<string, string>): string | undefined {
+  try {
+    const headers = parseJson({ bytes: Buffer.from(form.get('message-headers') ?? '') });
+    const found = (Array.isArray(headers) ? headers : []).find(header => /^message-id$/i.test(String(pick(header, 0))));
+    return pick(found, 1);
+  } catch {
+    return undefined;
+  }
 }

@@ -60,6 +60,7 @@ const notTheAddress: readonly FeedbackReason[] = [
   'content',
   'authentication',
   'blocked',
+  'policy',
   'relay_denied',
   'rate_limited',
   'network',

@@ -11,7 +11,7 @@ import { lookUp } from '../../core/lookup.ts';
 import { causeOf, type Fields, parseJson, pick, toEvents } from './payload.ts';
 import { checkCredentials } from './signatures.ts';
 
-/** The first open is reported twice, as `initial_open` too, so that is ignored. */
+/** The first open may be reported twice, also as `initial_open`; opens of an hour count as one. */
 const types: Record<string, FeedbackEvent['type']> = {
   delivery: 'delivered',
   bounce: 'bounced',
@@ -24,7 +24,9 @@ const types: Record<string, FeedbackEvent['type']> = {
   list_unsubscribe: 'unsubscribed',
   link_unsubscribe: 'unsubscribed',
   open: 'opened',
+  initial_open: 'opened',
   amp_open: 'opened',
+  amp_initial_open: 'opened',
   click: 'clicked',
   amp_click: 'clicked',
 };
