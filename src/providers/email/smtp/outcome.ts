@@ -8,6 +8,7 @@ import { OutboundError } from '../../../lib/outbound.ts';
 import { isLocalFailure } from '../../../lib/outbound-error.ts';
 import { toReason } from '../../http-outcome.ts';
 import type { Outcome } from '../../sending.ts';
+import { TokenError } from './oauth2.ts';
 import { replyCodeOf } from './session.ts';
 
 interface SmtpError extends Error {
@@ -34,6 +35,7 @@ const recipientStatus = /^4\d\d[ -]4\.[127]\.\d|gr[ae]y-?list/i;
 const permanentCodes = new Set(['EENVELOPE', 'EMESSAGE', 'EAUTH', 'ECONFIG']);
 
 export function toFailure(thrown: unknown, isTransmitted: boolean, secrets: readonly (string | undefined)[]): Outcome {
+  if (thrown instanceof TokenError) return thrown.failure;
   const error = thrown as SmtpError;
   const code = error.originalCode ?? error.code;
   const reply = error.response;
