@@ -39,7 +39,7 @@ export class AwsRole {
 
   /** Returns the credentials, if the organization may use them. */
   async get(organization: string): Promise<RoleCredentials | Failure> {
-    if (!this.#organizations.has('*') && !this.#organizations.has(organization)) return notAllowed(organization);
+    if (!this.#organizations.has('*') && !this.#organizations.has(organization)) return roleNotAllowed(organization);
     const found = await this.#credentials.get();
     return 'value' in found ? found.value : found.failure;
   }
@@ -59,7 +59,9 @@ export class AwsRole {
     } catch (error) {
       const isExpected = error instanceof OutboundError || error instanceof RoleError || 'code' in (error as Error);
       if (!isExpected) throw error;
-      return { failure: { ok: false, retry: true, reason: `no credentials of the AWS role: ${(error as Error).message}` } };
+      return {
+        failure: { ok: false, retry: true, reason: `no credentials of the AWS role: ${(error as Error).message}` },
+      };
     }
   }
 
@@ -133,9 +135,14 @@ export class AwsRole {
   }
 }
 
+/** Returns undefined if no organization may use the role. */
+export function openAwsRole(organizations: readonly string[] = []): AwsRole | undefined {
+  return organizations.length > 0 ? new AwsRole(organizations) : undefined;
+}
+
 class RoleError extends Error {}
 
-function notAllowed(organization: string): Failure {
+export function roleNotAllowed(organization: string): Failure {
   const reason = `the organization ${organization} may not use the AWS role of this installation: the operator allows it with BELFRY_AWS_ROLE_FOR`;
   return { ok: false, retry: false, reason };
 }

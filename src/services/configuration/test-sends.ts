@@ -247,8 +247,9 @@ async function requireTeamAddress(
 }
 
 /** Opens a sender for this message only, so that tests do not affect the workers' connections and circuit breakers. */
-async function send({ outbound, hostName }: Deps, planned: PlannedProvider, outgoing: Outgoing): Promise<Outcome> {
-  const sender = planned.provider.open(planned.settings as never, { outbound, hostName });
+async function send(deps: Deps, planned: PlannedProvider, outgoing: Outgoing): Promise<Outcome> {
+  const { outbound, hostName, awsRole } = deps;
+  const sender = planned.provider.open(planned.settings as never, { outbound, hostName, awsRole });
   const timer = new AbortController();
   const timeout = async (): Promise<Outcome> => {
     await sleep(timeoutMs, undefined, { signal: timer.signal });
