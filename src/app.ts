@@ -34,6 +34,7 @@ import { createSigner } from './lib/signer.ts';
 import { createSampleAcknowledgeLinks, createSampleLinks } from './pipeline/message-links.ts';
 import { Plans } from './pipeline/plans.ts';
 import { Rendering } from './pipeline/rendering.ts';
+import { openAwsRole } from './providers/aws-role.ts';
 import { smtp } from './providers/email/smtp/smtp.ts';
 import { feedbackReaders } from './providers/feedback/index.ts';
 import { MailReader } from './providers/feedback/mail-reader.ts';
@@ -120,6 +121,7 @@ export async function openRuntime(
     onError: error => log.warn({ err: error }, 'a database connection was lost'),
   });
   const outbound = createOutbound({ allow: config.outboundAllow });
+  const awsRole = openAwsRole(config.awsRoleFor);
   const rendering = new Rendering(log);
   const mailReader = new MailReader();
   const mailer = openMailer(config, log);
@@ -130,6 +132,7 @@ export async function openRuntime(
     await mailer?.close();
     await background.drain();
     await outbound.close();
+    await awsRole?.close();
     await database.close();
     await embedded?.release();
   };
@@ -181,6 +184,7 @@ export async function openRuntime(
       pool: database.pool,
       outbound,
       hostName: hostNameOf(config.baseUrl),
+      awsRole,
       endedByOutcome: new Map(),
       feedbackCounts: new Map(),
       traces: undefined,
@@ -233,7 +237,7 @@ export async function startService(
           performance.now(),
         );
   const engineCounts = { missingVariables: 0 };
-  const { secretKey, previousSecretKeys, dataDir, outboundAllow, baseUrl } = config;
+  const { secretKey, previousSecretKeys, dataDir, outboundAllow, awsRoleFor, baseUrl } = config;
   const engine =
     config.role === 'api'
       ? undefined
@@ -246,6 +250,7 @@ export async function startService(
             keys: { secretKey, previousSecretKeys, dataDir },
             surroundings,
             outboundAllow,
+            awsRoleFor,
             sharesProcessWithApi: config.role === 'all',
             baseUrl,
             linkUrl: linkUrlOf(config),

@@ -9,6 +9,7 @@ import { checkDatabaseUrl, checkReplicaUrl } from './core/database-url.ts';
 import { AppError, type FieldErrors } from './core/errors.ts';
 import { type MailSettings, readMailUrl } from './core/mail-url.ts';
 import { type OutboxSource, readOutboxSources } from './core/outbox.ts';
+import { slugPattern } from './core/text.ts';
 import { findCertificateError, type MailCertificate } from './lib/certificate.ts';
 import { isDnsServer } from './lib/dns.ts';
 import { isNetwork } from './lib/networks.ts';
@@ -47,6 +48,8 @@ export interface Config {
   readonly mail: MailSettings | undefined;
   /** Private networks that channels may connect to. Empty: none, not even loopback. */
   readonly outboundAllow: readonly string[];
+  /** Slugs of the organizations whose channels may use the AWS role of this process; `*`: all. */
+  readonly awsRoleFor: readonly string[];
   /** Servers for the check of sending domains. Empty: those of the system. */
   readonly dnsServers: readonly string[];
   /** Where bounce mails are received. Undefined: nowhere. */
@@ -92,6 +95,7 @@ export const settings = {
   BELFRY_SMTP_IN_CERT: '',
   BELFRY_SMTP_IN_KEY: '',
   BELFRY_OUTBOUND_ALLOW: '',
+  BELFRY_AWS_ROLE_FOR: '',
   BELFRY_DNS_SERVERS: '',
   BELFRY_OUTBOX_URLS: '',
   LOG_LEVEL: 'info',
@@ -114,6 +118,7 @@ type Name = keyof typeof settings;
 const minSecretLength = 32;
 const minTokenLength = 16;
 const maxInstanceLength = 255;
+const isSlug = new RegExp(slugPattern);
 /** See db/connection/cell.ts. */
 const maxCell = 255;
 
@@ -304,6 +309,11 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     oidc: issuer ? { issuer, clientId, clientSecret, name: providerName } : undefined,
     mail: mail && 'mistakes' in mail ? undefined : mail,
     outboundAllow: list('BELFRY_OUTBOUND_ALLOW', isNetwork, 'a network such as 10.0.0.0/8'),
+    awsRoleFor: list(
+      'BELFRY_AWS_ROLE_FOR',
+      slug => slug === '*' || isSlug.test(slug),
+      'the slug of an organization, or *',
+    ),
     dnsServers: list('BELFRY_DNS_SERVERS', isDnsServer, 'an address such as 192.0.2.53 or 192.0.2.53:5353'),
     smtpIn: smtpIn
       ? { host: smtpIn[1]?.replace(/^\[|\]$/g, '') ?? host, port: Number(smtpIn[2]), certificate }

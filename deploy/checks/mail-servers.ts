@@ -20,12 +20,12 @@ import {
 } from './support.ts';
 
 const secondsToBounce = 30;
-const bounceDomain = 'bounces.acme.test';
+export const bounceDomain = 'bounces.acme.test';
 /** Accounts that every Debian has. Postfix needs a user and a group that nothing else is running as. */
 const postfixAccounts = { user: 'uucp', group: 'proxy' };
 const unprivileged = 65_534;
 
-interface MailServer {
+export interface MailServer {
   name: string;
   /** It accepts mails for this domain, in which no user exists. */
   domain: string;
@@ -78,7 +78,11 @@ export async function fetchPackages(parent: string, names: string[]): Promise<Un
   return { folder, libraries: path.join(folder, 'usr/lib', own ?? '') };
 }
 
-async function startPostfix(parent: string, { folder, libraries }: Unpacked, bouncePort: number): Promise<MailServer> {
+export async function startPostfix(
+  parent: string,
+  { folder, libraries }: Unpacked,
+  bouncePort: number,
+): Promise<MailServer> {
   const port = await freePort();
   const [home, lib] = [path.join(parent, 'postfix'), path.join(folder, 'usr/lib/postfix')];
   const [conf, queue, data] = ['conf', 'queue', 'data'].map(name => path.join(home, name)) as [string, string, string];
@@ -146,7 +150,11 @@ transport_maps = inline:{ ${bounceDomain}=smtp:[127.0.0.1]:${bouncePort} }
   return { name: `Postfix ${await versionOf(folder, 'postfix')}`, domain: 'postfix.test', port, log, stop };
 }
 
-async function startExim(parent: string, { folder, libraries }: Unpacked, bouncePort: number): Promise<MailServer> {
+export async function startExim(
+  parent: string,
+  { folder, libraries }: Unpacked,
+  bouncePort: number,
+): Promise<MailServer> {
   const port = await freePort();
   const home = path.join(parent, 'exim');
   const program = path.join(folder, 'usr/sbin/exim4');
@@ -230,7 +238,7 @@ function startProgram([command = '', ...args]: string[], env: Record<string, str
   };
 }
 
-async function waitUntilListening({ name, port }: MailServer): Promise<void> {
+export async function waitUntilListening({ name, port }: MailServer): Promise<void> {
   await eventually(`${name} to listen`, async () => {
     const socket = connect(port, '127.0.0.1');
     const isOpen = await new Promise<boolean>(resolve => {

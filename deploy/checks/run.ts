@@ -2,6 +2,7 @@
 import { checkCells } from './cells.ts';
 import { checkChart } from './chart.ts';
 import { checkDatabases } from './databases.ts';
+import { checkDkim } from './dkim.ts';
 import { checkCompose, checkProxies, checkSystemd } from './host.ts';
 import { checkImage } from './image.ts';
 import { checkMailServers } from './mail-servers.ts';
@@ -23,6 +24,7 @@ const checks: Record<string, () => Promise<string>> = {
   metrics: checkMetrics,
   databases: checkDatabases,
   mail: checkMailServers,
+  dkim: checkDkim,
 };
 
 const selected = process.argv.slice(2);

@@ -28,6 +28,7 @@ import { MissingVariables } from '../pipeline/missing-variables.ts';
 import { Plans } from '../pipeline/plans.ts';
 import { RenderSnapshots } from '../pipeline/render-snapshots.ts';
 import { Rendering } from '../pipeline/rendering.ts';
+import { openAwsRole } from '../providers/aws-role.ts';
 import { providers } from '../providers/index.ts';
 import { createInboxWriter } from '../services/audience/inbox.ts';
 import { UsageMeter } from '../services/configuration/usage-meter.ts';
@@ -90,8 +91,9 @@ const { db, pool } = plain;
 const cache = new AnnouncedCache();
 const stops = new Announcements();
 const outbound = createOutbound({ allow: [...settings.outboundAllow] });
+const awsRole = openAwsRole(settings.awsRoleFor);
 const outages = new ChannelOutages(pool, hot.pool, log);
-const senders = new Senders({ outbound, hostName: hostNameOf(settings.baseUrl) }, outages);
+const senders = new Senders({ outbound, hostName: hostNameOf(settings.baseUrl), awsRole }, outages);
 const meters: Meters = new Meters({
   inFlight: () => worker.inFlight(),
   circuits: now => senders.circuits(now),
@@ -276,6 +278,7 @@ async function stop(): Promise<void> {
   await senders.close();
   await slots.close();
   await outbound.close();
+  await awsRole?.close();
   await rendering.close();
   await Promise.all([plain.close(), claims.close(), hot.close(), disabling.close(), traces?.close()]);
   port.close();

@@ -24,6 +24,8 @@ export interface ThreadSettings {
   /** Identifies the database. */
   surroundings: ConnectionFacts;
   outboundAllow: readonly string[];
+  /** Organizations that may use the AWS role of the process. */
+  awsRoleFor?: readonly string[];
   /** Whether the API runs in the same process. */
   sharesProcessWithApi: boolean;
   /** The public URL, for links in messages. */

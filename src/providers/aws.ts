@@ -1,7 +1,11 @@
 /** Settings and signatures (Signature Version 4) of AWS services. */
 import { AwsV4Signer } from 'aws4fetch';
 import { Type } from 'typebox';
+import { roleNotAllowed } from './aws-role.ts';
 import { secretKey } from './fields.ts';
+import type { Failure } from './http-outcome.ts';
+import type { SettingMistake } from './provider.ts';
+import type { Tools } from './sending.ts';
 
 /** `permission` is the one that the user needs. */
 export function awsSettings(permission: string, regionOf: string) {
@@ -12,15 +16,25 @@ export function awsSettings(permission: string, regionOf: string) {
       description: `The AWS region${regionOf}, such as eu-central-1.`,
       examples: ['eu-central-1'],
     }),
-    access_key_id: Type.String({
-      minLength: 16,
-      maxLength: 128,
-      pattern: '^\\w+$',
-      patternHint: 'must be letters and digits',
-      description: `The access key ID of a user with the permission ${permission}.`,
-      examples: ['AKIAIOSFODNN7EXAMPLE'],
-    }),
-    secret_access_key: secretKey('The secret access key.'),
+    access_key_id: Type.Optional(
+      Type.String({
+        minLength: 16,
+        maxLength: 128,
+        pattern: '^\\w+$',
+        patternHint: 'must be letters and digits',
+        description: `The access key ID of a user with the permission ${permission}. Required without use_role.`,
+        examples: ['AKIAIOSFODNN7EXAMPLE'],
+      }),
+    ),
+    secret_access_key: Type.Optional(secretKey('The secret access key.')),
+    use_role: Type.Optional(
+      Type.Boolean({
+        destination: true,
+        description:
+          'Whether to use the AWS role that Belfry runs with instead of an access key. The operator must allow it for the ' +
+          'organization with BELFRY_AWS_ROLE_FOR. Default: false.',
+      }),
+    ),
     session_token: Type.Optional(
       Type.String({
         minLength: 1,
@@ -43,11 +57,53 @@ interface AwsRequest {
   bodyHash?: string;
 }
 
-interface AwsCredentials {
+interface AwsOptions {
   region: string;
+  access_key_id?: string;
+  secret_access_key?: string;
+  session_token?: string;
+  use_role?: boolean;
+  endpoint?: string;
+}
+
+interface AwsCredentials extends AwsOptions {
   access_key_id: string;
   secret_access_key: string;
-  session_token?: string;
+}
+
+/** Finds access keys that are missing, or have no effect. */
+export function findAwsMistakes(options: Partial<AwsOptions>): SettingMistake[] {
+  if (!options.use_role) {
+    const needed = ['access_key_id', 'secret_access_key'] as const;
+    const message = 'is required, unless use_role is true';
+    return needed.flatMap(field => (options[field] === undefined ? [{ field, message, missing: true }] : []));
+  }
+  // A request that is signed with the role must not reach a server of the tenant's choice.
+  return (['access_key_id', 'endpoint'] as const).flatMap(field =>
+    options[field] === undefined ? [] : [{ field, message: 'must not be set if use_role is true' }],
+  );
+}
+
+/** Returns the credentials to sign a message of the organization with, or why there are none. */
+export async function findAwsCredentials(
+  options: AwsOptions,
+  { awsRole }: Pick<Tools, 'awsRole'>,
+  organization: string,
+): Promise<AwsCredentials | Failure> {
+  const { region, use_role, access_key_id, secret_access_key } = options;
+  if (use_role) {
+    if (!awsRole) return roleNotAllowed(organization);
+    const credentials = await awsRole.get(organization);
+    return 'ok' in credentials ? credentials : { region, ...credentials };
+  }
+  if (access_key_id && secret_access_key) return { ...options, access_key_id, secret_access_key };
+  return { ok: false, retry: false, denied: true, reason: 'access_key_id or secret_access_key is missing' };
+}
+
+/** Returns the address of a service: with the role, only AWS itself or the operator's own. */
+export function awsUrlOf(options: AwsOptions, { awsRole }: Pick<Tools, 'awsRole'>, service: 'sesv2' | 'sns'): string {
+  const chosen = options.use_role ? awsRole?.endpointOf(service) : options.endpoint;
+  return chosen ?? `https://${service === 'sesv2' ? 'email' : service}.${options.region}.amazonaws.com`;
 }
 
 /** Returns the headers of a POST, and the secrets among them. */

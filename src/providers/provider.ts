@@ -58,7 +58,7 @@ export interface Provider<Settings extends TObject = TObject> {
    * What the service calls its credentials, where to get valid ones, and the settings that hold them, by default all secrets.
    * Absent: it has none.
    */
-  credential?: { name: string; hint: string; fields?: readonly string[] };
+  credential?: Credential | ((settings: Static<Settings>) => Credential);
   /** Asks the service whether it accepts the credentials, with a request that sends nothing and costs nothing. */
   check?(settings: Static<Settings>, tools: Tools): Promise<Outcome>;
   /** How presses of its buttons, or replies to its messages, are verified, read and answered. */
@@ -67,6 +67,12 @@ export interface Provider<Settings extends TObject = TObject> {
   mailRoute?(settings: Static<Settings>): MailRoute;
   /** The host name by which it introduces itself to mail servers, which should resolve. */
   introducesAs?(settings: Static<Settings>, tools: Pick<Tools, 'hostName'>): string | undefined;
+}
+
+export interface Credential {
+  name: string;
+  hint: string;
+  fields?: readonly string[];
 }
 
 export interface MailRoute extends Pick<MailSender, 'dkim' | 'secondDkim' | 'server'> {
@@ -185,6 +191,7 @@ const specialWords: Record<string, string> = {
   id: 'ID',
   imap: 'IMAP',
   ms: '(ms)',
+  oauth2: 'OAuth 2.0',
   sid: 'SID',
   starttls: 'STARTTLS',
   url: 'URL',
@@ -197,12 +204,13 @@ function titleOf(field: string): string {
 }
 
 /** Explains that the service rejected the credentials, in words that name the settings to change. */
-export function explainDenied({ title, credential, settings }: Provider, reason: string): string {
+export function explainDenied({ title, credential, settings }: Provider, values: unknown, reason: string): string {
   const secrets = Object.entries(settings.properties as Record<string, { secret?: boolean }>)
     // The other direction has its own secret.
     .filter(([field, { secret }]) => secret && field !== 'webhook_secret')
     .map(([field]) => field);
-  const { name, hint, fields = secrets } = credential ?? { name: 'credentials', hint: 'check them' };
+  const described = typeof credential === 'function' ? credential(values as never) : credential;
+  const { name, hint, fields = secrets } = described ?? { name: 'credentials', hint: 'check them' };
   const where = fields.length > 0 ? ` (${fields.join(', ')})` : '';
   return `${title} rejected the ${name} (${reason}): ${hint}. Enter the new value in the channel’s settings${where}.`;
 }

@@ -7,6 +7,7 @@ import type { OccurrenceChange } from '../core/message-updates.ts';
 import type { Content } from '../core/render/render.ts';
 import type { FileContent } from '../lib/file-content.ts';
 import type { Outbound } from '../lib/outbound.ts';
+import type { AwsRole } from './aws-role.ts';
 
 /** A file of a message. */
 export interface Attachment {
@@ -120,6 +121,8 @@ export interface Tools {
   outbound: Outbound;
   /** The host name of this installation's public address, by which it introduces itself to mail servers. */
   hostName?: string | undefined;
+  /** The AWS role that this process runs with. Absent: the operator allows no organization to use it. */
+  awsRole?: AwsRole | undefined;
 }
 
 /** The messages that a sender over HTTP has in flight: a slow peer delays no other channel. */

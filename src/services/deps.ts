@@ -13,6 +13,7 @@ import type { Signer } from '../lib/signer.ts';
 import type { Traces } from '../lib/traces.ts';
 import type { Plans } from '../pipeline/plans.ts';
 import type { Rendering } from '../pipeline/rendering.ts';
+import type { AwsRole } from '../providers/aws-role.ts';
 import type { Providers } from '../providers/provider.ts';
 import type { InboxStreams } from './audience/inbox-streams.ts';
 import type { ContextSchemas } from './configuration/context-schemas.ts';
@@ -59,6 +60,8 @@ export interface Deps {
   outbound: Outbound;
   /** The host name of BASE_URL, by which test sends introduce themselves to mail servers. */
   hostName?: string | undefined;
+  /** The AWS role of this process, for test sends of the organizations that may use it. */
+  awsRole?: AwsRole | undefined;
   /** Occurrences ended by this process, counted by outcome, for the metrics. */
   endedByOutcome: Map<string, number>;
   /** Feedback received by this process, counted by `source type`, for the metrics. */

@@ -6,7 +6,7 @@ import type { Static, TObject } from 'typebox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { shapeErrors } from '../../src/core/configuration/shape.ts';
 import { createOutbound, type Outbound } from '../../src/lib/outbound.ts';
-import { explainDenied, type Provider } from '../../src/providers/provider.ts';
+import { type Credential, explainDenied, type Provider } from '../../src/providers/provider.ts';
 import type { Outcome, Outgoing, Sender } from '../../src/providers/sending.ts';
 import { closedUrl, type HttpPeer, openHttpPeer, type RecordedRequest, type Reply } from './http-peer.ts';
 
@@ -157,8 +157,10 @@ export function complianceSuite<S extends TObject>(name: string, suite: Complian
       for (const reply of wrongCredentials) {
         const outcome = await sendTo(reply);
         expect(outcome).toMatchObject({ ok: false, denied: true });
-        const words = explainDenied(provider as unknown as Provider, reasonOf(outcome));
-        expect(words).toContain(`${provider.title} rejected the ${provider.credential!.name} (${reasonOf(outcome)}): `);
+        const words = explainDenied(provider as unknown as Provider, {}, reasonOf(outcome));
+        expect(words).toContain(
+          `${provider.title} rejected the ${(provider.credential as Credential).name} (${reasonOf(outcome)}): `,
+        );
         const fields = /Enter the new value in the channel’s settings \(([a-z_, ]+)\)\.$/.exec(words)![1]!.split(', ');
         expect(Object.keys(provider.settings.properties)).toEqual(expect.arrayContaining(fields));
         for (const secret of suite.secrets) expect(words).not.toContain(secret);

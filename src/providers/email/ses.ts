@@ -1,7 +1,7 @@
 /** https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html */
 import { encodeWord } from 'nodemailer/lib/mime-funcs';
 import { Type } from 'typebox';
-import { awsSettings, deniedErrors, signAws } from '../aws.ts';
+import { awsSettings, awsUrlOf, deniedErrors, findAwsCredentials, findAwsMistakes, signAws } from '../aws.ts';
 import { hashPieces, jsonFiles, withFiles } from '../http-files.ts';
 import { type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
@@ -46,9 +46,10 @@ export const ses: Provider<typeof Settings> = {
   dedupes: false,
   attaches: true,
   feedback: ({ topic_arn }) => ({ service: 'ses', secret: topic_arn }),
-  open(options, { outbound }) {
-    const { region, configuration_set, from, reply_to } = options;
-    const url = email.join(options.endpoint ?? `https://email.${region}.amazonaws.com`, '/v2/email/outbound-emails');
+  findMistakes: findAwsMistakes,
+  open(options, tools) {
+    const { configuration_set, from, reply_to } = options;
+    const url = email.join(awsUrlOf(options, tools, 'sesv2'), '/v2/email/outbound-emails');
     const sender = encodeMailbox(from);
     const mailbox = email.toMailbox(from);
     const replyTo = reply_to && encodeMailbox(reply_to);
@@ -83,11 +84,13 @@ export const ses: Provider<typeof Settings> = {
       });
       const body = withFiles(json, files);
       const signed = typeof body === 'string' ? { body } : { bodyHash: await hashPieces(body) };
+      const credentials = await findAwsCredentials(options, tools, outgoing.tags.organization);
+      if ('ok' in credentials) return credentials;
       const { headers, secrets } = await signAws(
         { service: 'ses', url, contentType: 'application/json', ...signed },
-        options,
+        credentials,
       );
-      return sendHttp(outbound, {
+      return sendHttp(tools.outbound, {
         url,
         headers,
         body,

@@ -1,6 +1,6 @@
 /** https://docs.aws.amazon.com/sns/latest/api/API_Publish.html, to a phone number. */
 import { Type } from 'typebox';
-import { awsSettings, deniedErrors, signAws } from '../aws.ts';
+import { awsSettings, awsUrlOf, deniedErrors, findAwsCredentials, findAwsMistakes, signAws } from '../aws.ts';
 import { truncate } from '../chat-text.ts';
 import { endpoint as apiEndpoint, join, TimeoutMs } from '../fields.ts';
 import { type Failure, type ProviderAnswer, sendHttp } from '../http-outcome.ts';
@@ -45,20 +45,23 @@ export const sns: Provider<typeof Settings> = {
     fields: ['access_key_id', 'secret_access_key'],
   },
   dedupes: false,
-  open(options, { outbound }) {
-    const { region, sender_id, origination_number, sms_type = 'Transactional', timeout_ms } = options;
-    const url = join(options.endpoint ?? `https://sns.${region}.amazonaws.com`, '/');
+  findMistakes: findAwsMistakes,
+  open(options, tools) {
+    const { sender_id, origination_number, sms_type = 'Transactional', timeout_ms } = options;
+    const url = join(awsUrlOf(options, tools, 'sns'), '/');
     const attributes = toAttributes({
       'AWS.SNS.SMS.SMSType': sms_type,
       'AWS.SNS.SMS.SenderID': sender_id,
       'AWS.MM.SMS.OriginationNumber': origination_number,
     });
-    return httpSender(async ({ address, content }) => {
+    return httpSender(async ({ address, content, tags }) => {
       const message = truncate(content.text, maxCharacters.sns.text);
       const form = { Action: 'Publish', Version: '2010-03-31', PhoneNumber: address, Message: message };
       const body = new URLSearchParams({ ...form, ...attributes }).toString();
-      const { headers, secrets } = await signAws({ service: 'sns', url, contentType, body }, options);
-      return sendHttp(outbound, {
+      const credentials = await findAwsCredentials(options, tools, tags.organization);
+      if ('ok' in credentials) return credentials;
+      const { headers, secrets } = await signAws({ service: 'sns', url, contentType, body }, credentials);
+      return sendHttp(tools.outbound, {
         url,
         headers,
         body,

@@ -18,7 +18,7 @@ import { currentTime } from '../../lib/clock.ts';
 import { renderDelivery } from '../../pipeline/messages.ts';
 import type { PlannedChannel, PlannedProvider } from '../../pipeline/plans.ts';
 import { markSuppressed } from '../../pipeline/suppressions.ts';
-import { explainDenied, type Provider } from '../../providers/provider.ts';
+import { explainDenied } from '../../providers/provider.ts';
 import type { Outcome, Outgoing } from '../../providers/sending.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
@@ -187,12 +187,12 @@ async function sendTest(
   return toResult({
     provider,
     reason: outcome.unknown ? 'unknown' : 'provider.failed',
-    detail: explain(planned.provider, outcome),
+    detail: explain(planned, outcome),
   });
 }
 
-function explain(provider: Provider, { denied, reason }: Extract<Outcome, { ok: false }>): string {
-  return denied ? explainDenied(provider, shorten(reason)) : shorten(reason);
+function explain({ provider, settings }: PlannedProvider, { denied, reason }: Extract<Outcome, { ok: false }>): string {
+  return denied ? explainDenied(provider, settings, shorten(reason)) : shorten(reason);
 }
 
 async function findSuppression(deps: Deps, { organizationId, projectId, type }: PlannedChannel, address: string) {
@@ -247,8 +247,9 @@ async function requireTeamAddress(
 }
 
 /** Opens a sender for this message only, so that tests do not affect the workers' connections and circuit breakers. */
-async function send({ outbound, hostName }: Deps, planned: PlannedProvider, outgoing: Outgoing): Promise<Outcome> {
-  const sender = planned.provider.open(planned.settings as never, { outbound, hostName });
+async function send(deps: Deps, planned: PlannedProvider, outgoing: Outgoing): Promise<Outcome> {
+  const { outbound, hostName, awsRole } = deps;
+  const sender = planned.provider.open(planned.settings as never, { outbound, hostName, awsRole });
   const timer = new AbortController();
   const timeout = async (): Promise<Outcome> => {
     await sleep(timeoutMs, undefined, { signal: timer.signal });

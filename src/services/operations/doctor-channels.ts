@@ -124,7 +124,8 @@ async function findRejectedCredentials({ outbound, hostName }: ChannelDeps, usab
     const outcomes = asked.slice(i, i + askedAtOnce).map(async ({ where, provider, settings }) => {
       const late = sleep(answerWithinMs, undefined, { ref: false });
       const outcome = await Promise.race([provider.check!(settings as never, { outbound, hostName }), late]);
-      return outcome && !outcome.ok && outcome.denied ? [`${where}: ${explainDenied(provider, outcome.reason)}`] : [];
+      if (!outcome || outcome.ok || !outcome.denied) return [];
+      return [`${where}: ${explainDenied(provider, settings, outcome.reason)}`];
     });
     problems.push(...(await Promise.all(outcomes)).flat());
   }

@@ -6,9 +6,11 @@ import { connect, type Socket } from 'node:net';
 import SMTPConnection from 'nodemailer/lib/smtp-connection';
 import type { Static } from 'typebox';
 import type { Outbound } from '../../../lib/outbound.ts';
+import { toReason } from '../../http-outcome.ts';
 import { type Connection, ConnectionAbandonedError } from './connection-pool.ts';
 import type { DkimSigner } from './dkim.ts';
-import { type Mail, type SmtpError, SmtpSession } from './session.ts';
+import { type AccessTokens, TokenError, toXOAuth2 } from './oauth2.ts';
+import { type Mail, replyCodeOf, type SmtpError, SmtpSession } from './session.ts';
 import type { SmtpSettings } from './settings.ts';
 
 type Settings = Static<typeof SmtpSettings>;
@@ -26,6 +28,8 @@ export interface ConnectionTools {
   /** The name in EHLO. Undefined: that of the machine. */
   name: string | undefined;
   sign: DkimSigner | undefined;
+  /** For signing in by OAuth 2.0. */
+  tokens: AccessTokens | undefined;
 }
 
 export function openConnection(settings: Settings, tools: ConnectionTools): Connection<Mail> {
@@ -39,6 +43,7 @@ export function openConnection(settings: Settings, tools: ConnectionTools): Conn
   const isExpired = () => performance.now() - openedAt > maxLifetimeMs;
 
   const open = async (): Promise<SmtpSession> => {
+    const token = await tools.tokens?.get();
     // Every connection resolves the host again.
     const socket = await openSocket(outbound, host, port, timeoutMs);
     if (isEnded) {
@@ -53,7 +58,9 @@ export function openConnection(settings: Settings, tools: ConnectionTools): Conn
       connection = undefined;
       session = undefined;
     });
-    session = new SmtpSession(smtpConnection, await greet(smtpConnection, settings, timeoutMs), timeoutMs);
+    const { user = '' } = settings;
+    const signIn = token && (() => signInWithToken(smtpConnection, user, tools.tokens!, { ...token, timeoutMs }));
+    session = new SmtpSession(smtpConnection, await greet(smtpConnection, settings, signIn, timeoutMs), timeoutMs);
     return session;
   };
 
@@ -95,8 +102,9 @@ function createConnection(
   timeoutMs: number,
   socket: Socket,
 ): SMTPConnection {
-  const { host, port, secure = false, password, ca } = settings;
-  const starttls = settings.starttls ?? (password === undefined ? 'prefer' : 'require');
+  const { host, port, secure = false, password, oauth2_service, ca } = settings;
+  const hasSecret = password !== undefined || oauth2_service !== undefined;
+  const starttls = settings.starttls ?? (hasSecret ? 'require' : 'prefer');
   const connection = new SMTPConnection({
     ...(name && { name }),
     // Also the name that the certificate must have.
@@ -119,6 +127,7 @@ function createConnection(
 async function greet(
   connection: SMTPConnection,
   { user, password: pass }: Settings,
+  signIn: (() => Promise<void>) | undefined,
   timeoutMs: number,
 ): Promise<string> {
   try {
@@ -127,7 +136,8 @@ async function greet(
       connection.connect(error => done(error ?? null));
     });
     const greeting = connection.lastServerResponse || '';
-    if (user !== undefined && connection.allowsAuth) {
+    if (signIn) await signIn();
+    else if (user !== undefined && connection.allowsAuth) {
       await withConnectionEnd(connection, timeoutMs, done =>
         connection.login({ user, pass, credentials: { user, pass: pass! } }, done),
       );
@@ -136,6 +146,32 @@ async function greet(
   } catch (error) {
     connection.close();
     throw error;
+  }
+}
+
+/** Signs in with a token. One that was accepted before may have been revoked: then the next attempt gets a new one. */
+async function signInWithToken(
+  connection: SMTPConnection,
+  user: string,
+  tokens: AccessTokens,
+  { value, isNew, timeoutMs }: { value: string; isNew: boolean; timeoutMs: number },
+): Promise<void> {
+  const oauth2 = {
+    // nodemailer asks again after the server has explained a refusal. The same token ends the exchange.
+    getToken: (_isSecond: boolean, done: (error: null, token: string) => void) => done(null, value),
+    buildXOAuth2Token: (token: string) => toXOAuth2(user, token),
+  };
+  try {
+    await withConnectionEnd(connection, timeoutMs, done =>
+      connection.login({ user, oauth2, method: 'XOAUTH2' } as never, done),
+    );
+  } catch (thrown) {
+    const { code, response = '' } = thrown as Partial<SmtpError>;
+    if (code !== 'EAUTH' || !response) throw thrown;
+    tokens.forget(value);
+    const reason = toReason(response, [value, toXOAuth2(user, value)]);
+    const isFinal = isNew && replyCodeOf(response) >= 500;
+    throw new TokenError({ ok: false, retry: !isFinal, ...(isFinal && { denied: true }), reason });
   }
 }
 

@@ -3,10 +3,20 @@ import type { Static } from 'typebox';
 import { canSign, type DkimKeyType, damagedKey, readDkimKey } from '../../../core/mail-domain/dkim-key.ts';
 import { readDomain } from '../../../core/mail-domain/lookups.ts';
 import type { SettingMistake } from '../../provider.ts';
+import { findOAuth2Mistakes } from './oauth2.ts';
 import type { SmtpSettings } from './settings.ts';
 
 export function findSmtpMistakes(settings: Partial<Static<typeof SmtpSettings>>): SettingMistake[] {
-  return [...findDkimMistakes(settings)];
+  return [...findPasswordMistakes(settings), ...findOAuth2Mistakes(settings), ...findDkimMistakes(settings)];
+}
+
+function findPasswordMistakes({
+  user,
+  password,
+  oauth2_service,
+}: Partial<Static<typeof SmtpSettings>>): SettingMistake[] {
+  if (user === undefined || password !== undefined || oauth2_service !== undefined) return [];
+  return [{ field: 'password', message: 'is required together with user', missing: true }];
 }
 
 function* findDkimMistakes(settings: Partial<Static<typeof SmtpSettings>>): Iterable<SettingMistake> {

@@ -9,6 +9,7 @@ import { OutboundError } from '../../../lib/outbound.ts';
 import { isLocalFailure } from '../../../lib/outbound-error.ts';
 import { toReason } from '../../http-outcome.ts';
 import type { Outcome } from '../../sending.ts';
+import { TokenError } from './oauth2.ts';
 import { replyCodeOf } from './session.ts';
 
 interface SmtpError extends Error {
@@ -40,6 +41,7 @@ const otherLimit = /^[45]\d\d[ -][45]\.[3-9]\.|\b(system|sender|sending|daily|ho
 const permanentCodes = new Set(['EENVELOPE', 'EMESSAGE', 'EAUTH', 'ECONFIG']);
 
 export function toFailure(thrown: unknown, isTransmitted: boolean, secrets: readonly (string | undefined)[]): Outcome {
+  if (thrown instanceof TokenError) return thrown.failure;
   const error = thrown as SmtpError;
   const code = error.originalCode ?? error.code;
   const reply = error.response;

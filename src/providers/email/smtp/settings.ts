@@ -34,6 +34,10 @@ export const idHeaders = {
   sparkpost: id => `X-MSYS-API: ${JSON.stringify({ metadata: { belfry_id: id } })}`,
 } satisfies Record<string, (id: string) => string>;
 
+function oauth2Secret(description: string, maxLength: number) {
+  return Type.Optional(Type.String({ minLength: 1, maxLength, secret: true, description }));
+}
+
 function selector(description: string) {
   return Type.Optional(
     Type.String({
@@ -83,7 +87,8 @@ export const SmtpSettings = settings(
     starttls: Type.Optional(
       Type.Enum(['require', 'prefer', 'never'], {
         destination: true,
-        description: 'Whether to upgrade the connection to TLS. Default: require with a password, else prefer.',
+        description:
+          'Whether to upgrade the connection to TLS. Default: require with a password or OAuth 2.0, else prefer.',
       }),
     ),
     ca: Type.Optional(
@@ -106,6 +111,51 @@ export const SmtpSettings = settings(
     ),
     password: Type.Optional(
       Type.String({ minLength: 1, maxLength: 4096, secret: true, description: 'The password to sign in with.' }),
+    ),
+    oauth2_service: Type.Optional(
+      Type.Enum(['microsoft', 'google', 'other'], {
+        destination: true,
+        description:
+          'Sign in by OAuth 2.0 instead of with a password, as Microsoft 365 and Google require. Default: no.',
+      }),
+    ),
+    oauth2_tenant: Type.Optional(
+      Type.String({
+        maxLength: 253,
+        pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$',
+        patternHint: 'must be the ID of a directory, or a domain',
+        description: 'Microsoft: the ID of the directory (tenant), or its domain.',
+      }),
+    ),
+    oauth2_client_id: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 512, description: 'The ID of the registered application (client).' }),
+    ),
+    oauth2_client_secret: oauth2Secret('The secret of the application.', 1_024),
+    oauth2_refresh_token: oauth2Secret(
+      'A refresh token of the user. Microsoft and other servers: without one, Belfry signs in as the application itself.',
+      8_192,
+    ),
+    oauth2_service_account: oauth2Secret(
+      'Google: the JSON file with the private key of a service account with domain-wide delegation, as text.',
+      8_192,
+    ),
+    oauth2_token_url: Type.Optional(
+      Type.String({
+        destination: true,
+        maxLength: 2048,
+        pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
+        format: 'url',
+        patternHint: 'must be an http or https URL without a user name or a query',
+        description: 'The token endpoint. Default: that of Microsoft or Google.',
+      }),
+    ),
+    oauth2_scope: Type.Optional(
+      Type.String({
+        maxLength: 1_024,
+        pattern: '^[!-~]+( [!-~]+)*$',
+        patternHint: 'must be scopes separated by spaces',
+        description: 'The scopes to request. Default: those for sending email.',
+      }),
     ),
     ehlo_name: Type.Optional(
       Type.String({
@@ -218,7 +268,6 @@ export const SmtpSettings = settings(
   },
   {
     dependentRequired: {
-      user: ['password'],
       password: ['user'],
       imap_host: ['imap_user', 'imap_password'],
       imap_user: ['imap_host', 'imap_password'],

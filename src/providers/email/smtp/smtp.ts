@@ -11,6 +11,7 @@ import { defaultTimeoutMs, openConnection } from './connection.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { createDkimSigner } from './dkim.ts';
 import { findSmtpMistakes } from './mistakes.ts';
+import { createAccessTokens } from './oauth2.ts';
 import { toFailure } from './outcome.ts';
 import { type Mail, WithdrawnError } from './session.ts';
 import { SmtpSettings } from './settings.ts';
@@ -29,11 +30,18 @@ export const smtp: Provider<typeof SmtpSettings> = {
   medium: 'email',
   summary: 'Any mail server.',
   settings: SmtpSettings,
-  credential: {
-    name: 'user name or password',
-    hint: 'check both with your mail provider; some require an app password',
-    fields: ['user', 'password'],
-  },
+  credential: ({ oauth2_service }) =>
+    oauth2_service
+      ? {
+          name: 'OAuth 2.0 credentials',
+          hint: 'check that they have not expired, that they are for this user, and that the application may send by SMTP',
+          fields: ['user', 'oauth2_client_secret', 'oauth2_refresh_token', 'oauth2_service_account'],
+        }
+      : {
+          name: 'user name or password',
+          hint: 'check both with your mail provider; some require an app password, Microsoft 365 and Google OAuth 2.0',
+          fields: ['user', 'password'],
+        },
   dedupes: false,
   attaches: true,
   feedback: ({ webhook_service, webhook_secret }) =>
@@ -51,7 +59,12 @@ export const smtp: Provider<typeof SmtpSettings> = {
     const { outbound } = tools;
     const { user, password, dkim_private_key } = settings;
     const { timeout_ms = defaultTimeoutMs, max_connections = 5, rate } = settings;
-    const connectionTools = { outbound, name: ehloNameOf(settings, tools), sign: createDkimSigner(settings) };
+    const connectionTools = {
+      outbound,
+      name: ehloNameOf(settings, tools),
+      sign: createDkimSigner(settings),
+      tokens: createAccessTokens(settings, outbound),
+    };
     const pool = new ConnectionPool<Mail>({
       open: () => openConnection(settings, connectionTools),
       maxConnections: max_connections,
