@@ -84,7 +84,7 @@ export const ses: Provider<typeof Settings> = {
       });
       const body = withFiles(json, files);
       const signed = typeof body === 'string' ? { body } : { bodyHash: await hashPieces(body) };
-      const { headers, secrets } = await signAws(
+      const { headers, secrets } = signAws(
         { service: 'ses', url, contentType: 'application/json', ...signed },
         options,
       );

@@ -54,7 +54,7 @@ export const sns: Provider<typeof Settings> = {
     return httpSender(async ({ address, content }) => {
       const form = { Action: 'Publish', Version: '2010-03-31', PhoneNumber: address, Message: content.text };
       const body = new URLSearchParams({ ...form, ...attributes }).toString();
-      const { headers, secrets } = await signAws({ service: 'sns', url, contentType, body }, options);
+      const { headers, secrets } = signAws({ service: 'sns', url, contentType, body }, options);
       return sendHttp(outbound, {
         url,
         headers,
