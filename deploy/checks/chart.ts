@@ -22,13 +22,26 @@ const installs: Record<string, string[]> = {
     ...['--set', 'metrics.podMonitor.enabled=true', '--set', 'env.LOG_LEVEL=debug', '--set', 'trustProxy=10.0.0.0/8'],
   ],
   open: ['--set', 'networkPolicy.enabled=false', '--set', 'migration.enabled=false'],
+  ports: Object.entries({
+    BELFRY_SMTP_IN: '0.0.0.0:2526',
+    BELFRY_DNS_SERVERS: '192.0.2.53\\,192.0.2.54:5353',
+    BELFRY_MAIL_URL: 'smtp://user:p%40ss@mail.test:1025?from=b@x.test',
+    BELFRY_REPLICA_URL: 'postgres://replica.test:5433/belfry',
+    BELFRY_OUTBOX_URLS: 'acme=postgres://a.test/shop beta=postgres://[2001:db8::1]:6543/shop',
+    OIDC_ISSUER: 'https://login.test:8443/realm',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.monitoring:4318',
+  }).flatMap(([name, value]) => ['--set-string', `env.${name}=${value}`]),
 };
+/** The ports that the network policy of the installation `ports` opens because of its settings. */
+const settingPorts = [1025, 5353, 5432, 5433, 6543, 8443, 4318];
+/** URLs in the settings that Belfry does not connect to, or not as a server. */
+const withoutConnection = ['BASE_URL', 'BELFRY_URL'];
 
 interface Container {
   name: string;
   args: string[];
   env: { name: string }[];
-  ports?: { name: string }[];
+  ports?: { name: string; containerPort: number }[];
   securityContext: { readOnlyRootFilesystem?: boolean; allowPrivilegeEscalation?: boolean };
   resources?: object;
 }
@@ -36,6 +49,10 @@ interface Container {
 interface PodSpec {
   containers: Container[];
   securityContext: { runAsNonRoot?: boolean };
+}
+
+interface PolicyRule {
+  ports: { port: number | string }[];
 }
 
 interface KubernetesObject {
@@ -47,6 +64,9 @@ interface KubernetesObject {
     template?: { metadata: { labels: Record<string, string> }; spec: PodSpec };
     scaleTargetRef?: { name: string };
     containers?: Container[];
+    ports?: { name: string; targetPort: string }[];
+    ingress?: PolicyRule[];
+    egress?: PolicyRule[];
   };
 }
 
@@ -57,6 +77,7 @@ export async function checkChart(): Promise<string> {
   const fitsSchema: boolean = ajv.validate(schema, values);
   if (!fitsSchema) throw new Error(`values.yaml: ${ajv.errorsText()}`);
   await refuseUnknownValues(values);
+  await requireUrlSettings();
   if (!hasProgram('helm')) return 'values match schema and templates; helm is not installed, so nothing was rendered';
 
   await run('helm', ['lint', '--strict', chart, ...requiredOptions]);
@@ -67,6 +88,7 @@ export async function checkChart(): Promise<string> {
       .map(document => document.toJS() as KubernetesObject | null)
       .filter(object => object !== null);
     for (const object of objects) checkObject(`${name}: ${object.kind} ${object.metadata?.name}`, object, objects);
+    if (name === 'ports') checkPorts(objects);
     count += objects.length;
   }
   for (const missing of ['existingSecret', 'baseUrl']) {
@@ -98,6 +120,32 @@ async function refuseUnknownValues(values: object): Promise<void> {
       if (here === undefined) throw new Error(`templates/${name} uses .Values.${dotted}, which values.yaml lacks`);
     }
   }
+}
+
+/** The network policy must open the port of each URL in the settings. */
+async function requireUrlSettings(): Promise<void> {
+  const helpers = await readFile(path.join(chart, 'templates/_helpers.tpl'), 'utf8');
+  const urls = Object.keys(settings).filter(name => /_(URLS?|ISSUER|ENDPOINT)$/.test(name));
+  const missing = urls.filter(name => !withoutConnection.includes(name) && !helpers.includes(`"${name}"`));
+  if (missing.length > 0) throw new Error(`belfry.outboundPorts in _helpers.tpl lacks ${missing.join(', ')}`);
+}
+
+/** Checks the objects of the installation `ports`. */
+function checkPorts(objects: KubernetesObject[]): void {
+  const specOf = (kind: string) => objects.find(one => one.kind === kind)!.spec;
+  const portsOf = (rules: PolicyRule[] = []) => rules.flatMap(rule => rule.ports.map(({ port }) => port));
+  const { ingress, egress } = specOf('NetworkPolicy');
+  const closed = settingPorts.filter(port => !portsOf(egress).includes(port));
+  if (closed.length > 0) throw new Error(`the network policy does not open ${closed.join(', ')}, which settings need`);
+  const listeners = objects.flatMap(one =>
+    (one.spec?.template?.spec.containers ?? []).flatMap(({ ports }) => ports ?? []),
+  );
+  const isReachable =
+    portsOf(ingress).includes('smtp') &&
+    specOf('Service').ports!.some(port => port.targetPort === 'smtp') &&
+    listeners.filter(port => port.name === 'smtp' && port.containerPort === 2526).length === 1;
+  if (!isReachable)
+    throw new Error('BELFRY_SMTP_IN cannot be reached: the policy, the Service or the API lacks its port');
 }
 
 function checkObject(what: string, { kind, metadata, spec }: KubernetesObject, all: KubernetesObject[]): void {

@@ -14,7 +14,7 @@ import { atExit, cleanEnv, eventually, root, run, Skipped, startServer, temporar
 
 const username = 'jane@acme.test';
 /** Errors of npm that mean that the registry did not answer, or does not have a package. */
-const isUnavailable = /code (E404|ETARGET|ENOTFOUND|EAI_AGAIN|ECONN\w+|ETIMEDOUT|E5\d\d|ENETUNREACH|EIDLETIMEOUT)/;
+const isUnavailable = /code:? '?(E404|ETARGET|ENOTFOUND|EAI_AGAIN|ECONN\w+|ETIMEDOUT|E5\d\d|ENETUNREACH|EIDLETIMEOUT)/;
 
 export async function checkNext(): Promise<string> {
   const browser = await findChromium();

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { countSent, eventually, requirePages, root, run, startServer, temporaryFolder } from './support.ts';
 
 /** Maximum installed size without the embedded PostgreSQL. */
-const maxMb = 150;
+const maxMb = 40;
 const npmInstall = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
 
 interface Manifest {

@@ -1,5 +1,5 @@
 /** Settings and signatures (Signature Version 4) of AWS services. */
-import { AwsV4Signer } from 'aws4fetch';
+import { createHash, createHmac } from 'node:crypto';
 import { Type } from 'typebox';
 import { roleNotAllowed } from './aws-role.ts';
 import { secretKey } from './fields.ts';
@@ -106,24 +106,44 @@ export function awsUrlOf(options: AwsOptions, { awsRole }: Pick<Tools, 'awsRole'
   return chosen ?? `https://${service === 'sesv2' ? 'email' : service}.${options.region}.amazonaws.com`;
 }
 
-/** Returns the headers of a POST, and the secrets among them. */
-export async function signAws({ service, url, contentType, body, bodyHash }: AwsRequest, credentials: AwsCredentials) {
+/** Returns the headers of a POST to a URL without a query, and the secrets among them. */
+export function signAws({ service, url, contentType, body = '', bodyHash }: AwsRequest, credentials: AwsCredentials) {
   const { region, access_key_id, secret_access_key, session_token } = credentials;
-  const { headers } = await new AwsV4Signer({
-    url,
-    method: 'POST',
-    headers: { 'content-type': contentType, ...(bodyHash && { 'x-amz-content-sha256': bodyHash }) },
-    body,
-    accessKeyId: access_key_id,
-    secretAccessKey: secret_access_key,
-    sessionToken: session_token,
-    service,
-    region,
-  }).sign();
-  return {
-    headers: Object.fromEntries(headers),
-    secrets: [secret_access_key, session_token, headers.get('authorization') ?? undefined],
+  const { host, pathname } = new URL(url);
+  const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  // In the order of their names.
+  const signed = {
+    host,
+    ...(bodyHash && { 'x-amz-content-sha256': bodyHash }),
+    'x-amz-date': time,
+    ...(session_token && { 'x-amz-security-token': session_token }),
   };
+  const names = Object.keys(signed).join(';');
+  const lines = Object.entries(signed).map(([name, value]) => `${name}:${value}\n`);
+  const path = pathname.split('/').map(encodeSegment).join('/');
+  const canonical = ['POST', path, '', lines.join(''), names, bodyHash ?? sha256(body)].join('\n');
+  const scope = [time.slice(0, 8), region, service, 'aws4_request'];
+  const text = ['AWS4-HMAC-SHA256', time, scope.join('/'), sha256(canonical)].join('\n');
+  const key = scope.reduce<string | Buffer>(hmac, `AWS4${secret_access_key}`);
+  const authorization = `AWS4-HMAC-SHA256 Credential=${access_key_id}/${scope.join('/')}, SignedHeaders=${names}, Signature=${hmac(key, text).toString('hex')}`;
+  const { host: _, ...others } = signed;
+  return {
+    headers: { 'content-type': contentType, ...others, authorization },
+    secrets: [secret_access_key, session_token, authorization],
+  };
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+function hmac(key: string | Buffer, text: string): Buffer {
+  return createHmac('sha256', key).update(text).digest();
+}
+
+/** A segment of a URL is encoded already; AWS signs it encoded twice. */
+function encodeSegment(segment: string): string {
+  return encodeURIComponent(segment).replaceAll(/[!'()*]/g, one => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
 /** Names of errors that mean a wrong key or a missing permission, not a wrong message. */

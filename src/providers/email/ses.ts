@@ -86,7 +86,7 @@ export const ses: Provider<typeof Settings> = {
       const signed = typeof body === 'string' ? { body } : { bodyHash: await hashPieces(body) };
       const credentials = await findAwsCredentials(options, tools, outgoing.tags.organization);
       if ('ok' in credentials) return credentials;
-      const { headers, secrets } = await signAws(
+      const { headers, secrets } = signAws(
         { service: 'ses', url, contentType: 'application/json', ...signed },
         credentials,
       );

@@ -60,7 +60,7 @@ export const sns: Provider<typeof Settings> = {
       const body = new URLSearchParams({ ...form, ...attributes }).toString();
       const credentials = await findAwsCredentials(options, tools, tags.organization);
       if ('ok' in credentials) return credentials;
-      const { headers, secrets } = await signAws({ service: 'sns', url, contentType, body }, credentials);
+      const { headers, secrets } = signAws({ service: 'sns', url, contentType, body }, credentials);
       return sendHttp(tools.outbound, {
         url,
         headers,

@@ -1,10 +1,6 @@
-/**
- * Web Push: RFC 8030 (the request), RFC 8291 (encryption for one browser) and RFC 8292 (VAPID, the sender's identity). An
- * address is the whole subscription of the browser as JSON.
- */
-import { createECDH, createHash } from 'node:crypto';
+/** Web Push: RFC 8030, see crypto.ts for the body and the signature. An address is the whole subscription of the browser as JSON. */
+import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
-import webpush from 'web-push';
 import { isObject } from '../../core/json.ts';
 import type { Content } from '../../core/render/render.ts';
 import { secretPartsOf, TimeoutMs } from '../fields.ts';
@@ -13,6 +9,7 @@ import { maxBytes } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { fitBody } from '../push/message.ts';
 import { httpSender, type Outcome } from '../sending.ts';
+import { authorize, encrypt, generateKeys, readKeys, type SigningKey } from './crypto.ts';
 
 const Settings = settings({
   subject: Type.String({
@@ -53,8 +50,6 @@ const Settings = settings({
   timeout_ms: TimeoutMs,
 });
 
-type Subscription = webpush.PushSubscription;
-type VapidDetails = NonNullable<webpush.RequestOptions['vapidDetails']>;
 
 export const vapid: Provider<typeof Settings> = {
   name: 'vapid',
@@ -71,24 +66,31 @@ export const vapid: Provider<typeof Settings> = {
   dedupes: false,
   generates: { publicField: 'public_key', make: () => generateVapidKeys() },
   open({ subject, public_key = '', private_key, ttl_seconds = 86_400, urgency = 'normal', timeout_ms }, { outbound }) {
-    const vapidDetails = { subject, publicKey: public_key, privateKey: private_key };
-    const isUsable = canSign(vapidDetails);
+    const key = readKeys(public_key, private_key);
     return httpSender(async ({ id, address, content }): Promise<Outcome> => {
-      if (!isUsable) return refuse('the private key does not belong to the public key');
+      if (!key) return refuse('the private key does not belong to the public key');
       const payload = toPayload(id, content);
       if (!payload) return refuse('the message is larger than 4 KB, the limit of push services');
       // At most 32 characters, and the same at every attempt.
       const topic = createHash('sha256').update(id).digest('base64url').slice(0, 32);
-      const request = encryptFor(address, payload, { vapidDetails, TTL: ttl_seconds, urgency, topic });
+      const request = toRequest(address, payload, key, subject);
       if (!request) return { ...refuse('the address is not a push subscription'), gone: true };
-      const { endpoint, headers, body } = request;
+      const { endpoint, authorization, token, body } = request;
+      const headers = {
+        authorization,
+        'content-type': 'application/octet-stream',
+        'content-encoding': 'aes128gcm',
+        ttl: String(ttl_seconds),
+        urgency,
+        topic,
+      };
       return sendHttp(outbound, {
         url: endpoint,
         headers,
         body,
         timeoutMs: timeout_ms,
         // Anyone who has the URL and the signature can send messages to this browser.
-        secrets: [...secretPartsOf(endpoint), /t=([^,]+)/.exec(headers.Authorization ?? '')?.[1], private_key],
+        secrets: [...secretPartsOf(endpoint), token, private_key],
         id: ({ headers: answer }) => answer.location?.split('/').at(-1),
         classify: ({ status }) => (status === 404 || status === 410 ? { retry: false, gone: true } : undefined),
         // Each browser has its own push service.
@@ -100,7 +102,7 @@ export const vapid: Provider<typeof Settings> = {
 
 /** Generates the keys of a channel that has none yet. */
 export function generateVapidKeys(): { public_key: string; private_key: string } {
-  const { publicKey, privateKey } = webpush.generateVAPIDKeys();
+  const { publicKey, privateKey } = generateKeys();
   return { public_key: publicKey, private_key: privateKey };
 }
 
@@ -108,33 +110,13 @@ function refuse(reason: string): { ok: false; retry: false; reason: string } {
   return { ok: false, retry: false, reason };
 }
 
-/** Checks the key pair: with a wrong one, every push service would refuse every message with a different error. */
-function canSign({ subject, publicKey, privateKey }: VapidDetails): boolean {
+/** Returns undefined if the address is not a usable subscription. */
+function toRequest(address: string, payload: string, key: SigningKey, subject: string) {
   try {
-    const pair = createECDH('prime256v1');
-    pair.setPrivateKey(privateKey, 'base64url');
-    webpush.getVapidHeaders('https://push.test', subject, publicKey, privateKey, 'aes128gcm');
-    return pair.getPublicKey('base64url') === publicKey;
-  } catch {
-    return false;
-  }
-}
-
-/** Returns undefined if the address is not a usable subscription; the sender's keys have been checked before. */
-function encryptFor(address: string, payload: string, options: webpush.RequestOptions) {
-  try {
-    const value: unknown = JSON.parse(address);
-    if (!isObject(value)) return undefined;
-    const { endpoint, headers, body } = webpush.generateRequestDetails(
-      value as unknown as Subscription,
-      payload,
-      options,
-    );
-    if (!/^https?:$/.test(new URL(endpoint).protocol)) return undefined;
-    // The HTTP client sets the length.
-    const kept = Object.entries(headers).filter(([name]) => name !== 'Content-Length');
-    const texts: Record<string, string> = Object.fromEntries(kept.map(([name, text]) => [name, String(text)]));
-    return { endpoint, headers: texts, body };
+    const { endpoint, keys } = JSON.parse(address);
+    const { protocol, origin } = new URL(endpoint);
+    const body = /^https?:$/.test(protocol) && isObject(keys) ? encrypt(payload, keys) : undefined;
+    return body && { endpoint: String(endpoint), body, ...authorize(key, origin, subject) };
   } catch {
     return undefined;
   }

@@ -46,6 +46,36 @@ env:
   {{- end }}
 {{- end }}
 
+{{/* The port of BELFRY_SMTP_IN, which is a port or an address and a port. Empty: no listener. */}}
+{{- define "belfry.smtpPort" -}}
+{{ regexFind "[0-9]+$" (get (.Values.env | default dict) "BELFRY_SMTP_IN") }}
+{{- end }}
+
+{{/* The port of each DNS server in BELFRY_DNS_SERVERS that is not asked on port 53, and 53, as JSON. */}}
+{{- define "belfry.dnsPorts" -}}
+{{- $ports := list "53" }}
+{{- range regexFindAll "(\\]|[.][0-9]+):[0-9]+" (get (.Values.env | default dict) "BELFRY_DNS_SERVERS") -1 }}
+{{- $ports = append $ports (regexFind "[0-9]+$" .) }}
+{{- end }}
+{{- $ports | uniq | toJson }}
+{{- end }}
+
+{{/* networkPolicy.outboundPorts, and the port of each URL in the settings, as JSON. */}}
+{{- define "belfry.outboundPorts" -}}
+{{- $env := .Values.env | default dict }}
+{{- $defaults := dict "http" "80" "https" "443" "smtp" "587" "smtps" "465" "postgres" "5432" "postgresql" "5432" }}
+{{- $ports := list }}
+{{- range .Values.networkPolicy.outboundPorts }}
+{{- $ports = append $ports (toString .) }}
+{{- end }}
+{{- range $name := list "DATABASE_URL" "BELFRY_DIRECT_DATABASE_URL" "BELFRY_REPLICA_URL" "BELFRY_OUTBOX_URLS" "BELFRY_MAIL_URL" "OIDC_ISSUER" "OTEL_EXPORTER_OTLP_ENDPOINT" }}
+{{- range regexFindAll "[a-z]+://([^@/? ]*@)?(\\[[^] ]*\\]|[^:/?# ]*)(:[0-9]+)?" (get $env $name) -1 }}
+{{- $ports = append $ports (regexFind ":[0-9]+$" . | trimPrefix ":" | default (get $defaults (regexFind "^[a-z]+" .))) }}
+{{- end }}
+{{- end }}
+{{- $ports | uniq | toJson }}
+{{- end }}
+
 {{- define "belfry.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532
@@ -111,6 +141,9 @@ spec:
           ports:
             - { name: http, containerPort: 8000 }
             - { name: metrics, containerPort: {{ .root.Values.metrics.port }} }
+            {{- if and (eq .component "api") (include "belfry.smtpPort" .root) }}
+            - { name: smtp, containerPort: {{ include "belfry.smtpPort" .root }} }
+            {{- end }}
           {{- if eq .component "api" }}
           # Keeps responding until the endpoint has left the load balancers. The image has no shell and no sleep command.
           lifecycle:
