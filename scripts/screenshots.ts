@@ -78,7 +78,14 @@ try {
   await preparePreferences(ask);
   await take({ name: 'preferences-categories', at: '/o/demo/categories', height: 480 });
   await take({ name: 'preferences-page', prepare: page => unsubscribeOnPage(ask, page), of: 'main' });
-  await take({ name: 'preferences-person', at: '/o/demo/people/ada@demo.test', of: '[aria-label="Preferences"]' });
+  // The header would cover a part of what does not fit into the window.
+  const size = { width: 1600, height: 2000 };
+  await take({
+    name: 'preferences-person',
+    at: '/o/demo/people/ada@demo.test',
+    of: '[aria-label="Preferences"]',
+    ...size,
+  });
 } finally {
   await browser.close();
   await service.end('SIGTERM');

@@ -1,4 +1,4 @@
-/** A message exactly as its recipient gets it, with a tab for each format. */
+/** A message exactly as its recipient gets it, with a tab for each format; those to read come first. */
 import { Alert, Badge, Box, Group, Stack, Tabs, Text } from '@mantine/core';
 import type { Message } from '../api-types.ts';
 import { texts } from '../texts/common.ts';
@@ -13,10 +13,10 @@ export function MessageView({ message }: { message: Message }) {
       name: texts.html,
       panel: <HtmlFrame html={html} label={`Message: ${title || texts.html}`} />,
     },
-    card !== undefined && { name: texts.card, panel: <JsonView value={card} label={texts.card} /> },
     markup !== undefined && { name: texts.markup, panel: <Plain text={markup} label={texts.markup} /> },
-    data !== undefined && { name: texts.data, panel: <JsonView value={data} label={texts.data} /> },
     text !== '' && { name: texts.text, panel: <Plain text={text} label={texts.text} /> },
+    card !== undefined && { name: texts.card, panel: <JsonView value={card} label={texts.card} /> },
+    data !== undefined && { name: texts.data, panel: <JsonView value={data} label={texts.data} /> },
   ].filter(form => form !== false);
   return (
     <Stack gap="sm">
