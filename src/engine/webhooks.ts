@@ -23,6 +23,7 @@ import { Batcher } from '../lib/batcher.ts';
 import type { Cipher } from '../lib/cipher.ts';
 import { currentTime } from '../lib/clock.ts';
 import { type Claim, startClaim } from '../lib/elapsed.ts';
+import { FairBudget } from '../lib/fair-budget.ts';
 import { withHandoverCheck } from '../lib/handover.ts';
 import type { Outbound } from '../lib/outbound.ts';
 import type { Outcome } from '../providers/sending.ts';
@@ -39,7 +40,7 @@ const pollEveryMs = 1_000;
 const checkActiveEveryMs = 60_000;
 /** How often to read the outages recorded by other workers. */
 const refreshEveryMs = 10_000;
-/** The maximum number of messages in flight from this process. */
+/** The maximum number of messages in flight from this process. One organization gets half of it, less if others have messages too. */
 const maxInFlight = 200;
 /** How long a message waits if this machine, for example without a free file descriptor, could not send it. */
 const localSeconds = 5;
@@ -72,6 +73,7 @@ export class WebhookDispatcher {
   readonly #outcomes: Batcher<WebhookOutcome, undefined>;
   readonly #stop = new AbortController();
   readonly #inFlight = new Set<Promise<void>>();
+  readonly #budget = new FairBudget(maxInFlight);
   /** The endpoint served last: the next round starts after it. */
   #lastServed: DueWebhook = { organization_id: 0, webhook_id: 0 };
   #checkActiveAt = 0;
@@ -141,8 +143,9 @@ export class WebhookDispatcher {
       this.#refreshAt = performance.now() + refreshEveryMs;
     }
     for (const due of startingAfter(await listDueWebhooksAcrossTenants(pool), this.#lastServed)) {
-      const capacity = maxInFlight - this.#inFlight.size;
-      if (capacity <= 0 || this.#stop.signal.aborted) return;
+      if (this.#stop.signal.aborted) return;
+      const capacity = this.#budget.room(due.organization_id);
+      if (capacity === 0) continue;
       await this.#claim(due, capacity);
       this.#lastServed = due;
     }
@@ -161,19 +164,23 @@ export class WebhookDispatcher {
     } catch (error) {
       // Recorded like any failure, so that it is visible; it is fixed when the encryption key is back.
       for (const message of claimed.messages) {
-        this.#track(this.#settle(message, { ok: false, retry: true, reason: (error as Error).message }, currentTime()));
+        const outcome = { ok: false as const, retry: true, reason: (error as Error).message };
+        this.#track(organization_id, this.#settle(message, outcome, currentTime()));
       }
       return;
     }
-    for (const message of claimed.messages) this.#track(this.#send(message, { claim, url, organization, signers }));
+    const endpoint = { claim, url, organization, signers };
+    for (const message of claimed.messages) this.#track(organization_id, this.#send(message, endpoint));
   }
 
-  #track(work: Promise<void>): void {
+  #track(organizationId: number, work: Promise<void>): void {
+    this.#budget.take(organizationId, 1);
     const done = work
       // The claim expires, and then the message is sent again.
       .catch(error => this.#tools.log.warn({ err: error }, 'could not store the outcome of a webhook message'))
       .finally(() => {
         this.#inFlight.delete(done);
+        this.#budget.release(organizationId, 1);
         this.#wake();
       });
     this.#inFlight.add(done);
