@@ -26,6 +26,8 @@ import { createServer } from './http/server/server.ts';
 import { Background } from './lib/background.ts';
 import { createCipher } from './lib/cipher.ts';
 import { currentTime } from './lib/clock.ts';
+import { FairBudget } from './lib/fair-budget.ts';
+import { FairSlots } from './lib/fair-slots.ts';
 import { openKeyring } from './lib/keyring.ts';
 import { Oidc } from './lib/oidc.ts';
 import { openTraces } from './lib/open-traces.ts';
@@ -101,6 +103,10 @@ const engineHeapMb = 2_048;
 /** The end of a stop, after requests and sends in flight have ended or were given up. */
 const closeMs = 1_000;
 const closeIdleEveryMs = 100;
+/** Test messages at once; one organization gets half of it. */
+const maxTestSends = 100;
+/** Imports and pages of exports at once, in all and of one organization: fewer than there are connections. */
+const maxBulk = { all: 4, organization: 2 };
 
 /** Opens the database, or awaits `opening`, and applies pending migrations. `wait`: retry until the database is reachable. */
 export async function openRuntime(
@@ -169,6 +175,8 @@ export async function openRuntime(
       keyUse: new KeyUse(),
       usage: new UsageMeter(db),
       signIn: createSignIn(signer, background, config.oidc && new Oidc(config.oidc)),
+      testSends: new FairBudget(maxTestSends),
+      bulk: new FairSlots(maxBulk.all, maxBulk.organization),
       mailer,
       plans: new Plans({
         db,

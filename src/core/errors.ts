@@ -84,6 +84,7 @@ const catalogue = {
   'event.not_found': ['not_found', 'Event not found'],
   'category.not_found': ['not_found', 'Category not found'],
   'channel.not_found': ['not_found', 'Channel not found'],
+  'test.limited': ['rate_limited', 'Too many test messages at once'],
   'domain.limited': ['rate_limited', 'Too many domain checks'],
   'notification.not_found': ['not_found', 'Notification not found'],
   'version.not_found': ['not_found', 'Version not found'],

@@ -15,8 +15,8 @@ import {
   linkAttachments,
   storeAttachment,
 } from '../db/history/attachments.ts';
-import { ByteBudget } from '../lib/byte-budget.ts';
 import { currentTime } from '../lib/clock.ts';
+import { FairBudget } from '../lib/fair-budget.ts';
 import { FairSlots } from '../lib/fair-slots.ts';
 import { type Outbound, OutboundError, type OutboundRequest, type OutboundResponse } from '../lib/outbound.ts';
 import { AttachmentError, AttachmentsBusyError } from './attachment-error.ts';
@@ -41,7 +41,7 @@ export class AttachmentFetches {
   readonly #db: Db;
   readonly #outbound: Outbound;
   readonly #slots = new FairSlots(maxFetching.all, maxFetching.organization, { guaranteedMs });
-  readonly #memory = new ByteBudget(maxFetchedBytes);
+  readonly #memory = new FairBudget(maxFetchedBytes);
 
   constructor(db: Db, outbound: Outbound) {
     this.#db = db;

@@ -22,6 +22,7 @@ import { Batcher } from '../lib/batcher.ts';
 import type { Cipher } from '../lib/cipher.ts';
 import { currentTime } from '../lib/clock.ts';
 import { type Claim, startClaim } from '../lib/elapsed.ts';
+import { FairBudget } from '../lib/fair-budget.ts';
 import { withHandoverCheck } from '../lib/handover.ts';
 import type { Outbound } from '../lib/outbound.ts';
 import type { Outcome } from '../providers/sending.ts';
@@ -35,7 +36,7 @@ import type { Meters } from './meters.ts';
 const pollEveryMs = 1_000;
 /** How often to check for active webhooks, in addition to notifications of changes. */
 const checkActiveEveryMs = 60_000;
-/** The maximum number of messages in flight from this process. */
+/** The maximum number of messages in flight from this process. One organization gets half of it, less if others have messages too. */
 const maxInFlight = 200;
 /** How long a message waits if this machine, for example without a free file descriptor, could not send it. */
 const localSeconds = 5;
@@ -67,6 +68,7 @@ export class WebhookDispatcher {
   readonly #outcomes: Batcher<WebhookOutcome, undefined>;
   readonly #stop = new AbortController();
   readonly #inFlight = new Set<Promise<void>>();
+  readonly #budget = new FairBudget(maxInFlight);
   /** The endpoint served last: the next round starts after it. */
   #lastServed: DueWebhook = { organization_id: 0, webhook_id: 0 };
   #checkActiveAt = 0;
@@ -131,8 +133,9 @@ export class WebhookDispatcher {
     }
     if (!this.#hasActive || isHeld()) return;
     for (const due of startingAfter(await listDueWebhooksAcrossTenants(pool), this.#lastServed)) {
-      const capacity = maxInFlight - this.#inFlight.size;
-      if (capacity <= 0 || this.#stop.signal.aborted) return;
+      if (this.#stop.signal.aborted) return;
+      const capacity = this.#budget.room(due.organization_id);
+      if (capacity === 0) continue;
       await this.#claim(due, capacity);
       this.#lastServed = due;
     }
@@ -151,19 +154,23 @@ export class WebhookDispatcher {
     } catch (error) {
       // Recorded like any failure, so that it is visible; it is fixed when the encryption key is back.
       for (const message of claimed.messages) {
-        this.#track(this.#settle(message, { ok: false, retry: true, reason: (error as Error).message }, currentTime()));
+        const outcome = { ok: false as const, retry: true, reason: (error as Error).message };
+        this.#track(organization_id, this.#settle(message, outcome, currentTime()));
       }
       return;
     }
-    for (const message of claimed.messages) this.#track(this.#send(message, { claim, url, organization, signers }));
+    const endpoint = { claim, url, organization, signers };
+    for (const message of claimed.messages) this.#track(organization_id, this.#send(message, endpoint));
   }
 
-  #track(work: Promise<void>): void {
+  #track(organizationId: number, work: Promise<void>): void {
+    this.#budget.take(organizationId, 1);
     const done = work
       // The claim expires, and then the message is sent again.
       .catch(error => this.#tools.log.warn({ err: error }, 'could not store the outcome of a webhook message'))
       .finally(() => {
         this.#inFlight.delete(done);
+        this.#budget.release(organizationId, 1);
         this.#wake();
       });
     this.#inFlight.add(done);

@@ -2,21 +2,21 @@
  * Limits how many tasks run at once, in all and for each group. Groups take turns, so that one with many or slow tasks does
  * not delay those of others.
  */
-interface Task {
-  group: number;
+interface Task<Group> {
+  group: Group;
   startedAt: number;
   stop: AbortController;
 }
 
-export class FairSlots {
+export class FairSlots<Group = number> {
   readonly #max: number;
   readonly #maxPerGroup: number;
   readonly #guaranteedMs: number;
   /** Running tasks, oldest first. */
-  readonly #tasks = new Set<Task>();
-  readonly #running = new Map<number, number>();
+  readonly #tasks = new Set<Task<Group>>();
+  readonly #running = new Map<Group, number>();
   /** Waiting tasks by group, in the order of their turns. */
-  readonly #waiting = new Map<number, (() => void)[]>();
+  readonly #waiting = new Map<Group, (() => void)[]>();
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -31,7 +31,7 @@ export class FairSlots {
   }
 
   /** The signal is aborted when the task is given up. */
-  async run<T>(group: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async run<T>(group: Group, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     if (!this.#canStart(group)) {
       await new Promise<void>(resolve => {
         const queue = this.#waiting.get(group);
@@ -69,15 +69,15 @@ export class FairSlots {
     return [...this.#running.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  #canStart(group: number): boolean {
+  #canStart(group: Group): boolean {
     return this.#countOf(group) < this.#maxPerGroup && this.#total < this.#max;
   }
 
-  #countOf(group: number): number {
+  #countOf(group: Group): number {
     return this.#running.get(group) ?? 0;
   }
 
-  #count(group: number, change: 1 | -1): void {
+  #count(group: Group, change: 1 | -1): void {
     const count = this.#countOf(group) + change;
     if (count > 0) this.#running.set(group, count);
     else this.#running.delete(group);

@@ -1,9 +1,12 @@
 /**
  * Argon2id with the parameters that OWASP recommends, stored as PHC strings so that they can be raised. Each hash takes
- * 19 MiB, so only a few are computed at once and the others wait: a flood of requests cannot exhaust the memory.
+ * 19 MiB, so only a few are computed at once and the others wait: a flood of requests cannot exhaust the memory. Clients take
+ * turns, and one that floods fills at most half of the queue.
  */
 import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
+import { FairBudget } from './fair-budget.ts';
+import { FairSlots } from './fair-slots.ts';
 
 export const productionCosts = { memory: 19_456, passes: 2, parallelism: 1 } as const;
 /** The costs of new hashes. Only tests change them. */
@@ -19,24 +22,29 @@ const derive = promisify(argon2);
 export class PasswordQueueFullError extends Error {}
 
 export class Passwords {
-  readonly #maxQueueLength: number;
-  readonly #waiting: (() => void)[] = [];
-  #busy = 0;
+  readonly #slots = new FairSlots<string>(maxConcurrent, maxConcurrent);
+  readonly #queue: FairBudget<string>;
 
   constructor(maxQueueLength = 100) {
-    this.#maxQueueLength = maxQueueLength;
+    this.#queue = new FairBudget(maxQueueLength);
   }
 
-  async hash(password: string): Promise<string> {
+  /** `client` is the network address of the request, or any other name of who caused it. */
+  async hash(client: string, password: string): Promise<string> {
     const salt = randomBytes(saltLength);
-    const tag = await this.#derive({ message: password, nonce: salt, tagLength, ...costs });
+    const tag = await this.#derive(client, { message: password, nonce: salt, tagLength, ...costs });
     return phc(salt, tag);
   }
 
   /** Takes the same time if there is no stored hash. */
-  async verify(password: string, stored: string | null | undefined): Promise<boolean> {
+  async verify(client: string, password: string, stored: string | null | undefined): Promise<boolean> {
     const { salt, tag, ...parameters } = parse(stored ?? noPassword());
-    const computed = await this.#derive({ message: password, nonce: salt, tagLength: tag.length, ...parameters });
+    const computed = await this.#derive(client, {
+      message: password,
+      nonce: salt,
+      tagLength: tag.length,
+      ...parameters,
+    });
     return timingSafeEqual(computed, tag) && typeof stored === 'string';
   }
 
@@ -46,21 +54,12 @@ export class Passwords {
     return memory !== costs.memory || passes !== costs.passes || parallelism !== costs.parallelism;
   }
 
-  async #derive(parameters: Argon2Parameters): Promise<Buffer> {
-    if (this.#busy >= maxConcurrent) {
-      if (this.#waiting.length >= this.#maxQueueLength)
-        throw new PasswordQueueFullError('too many passwords are being hashed');
-      await new Promise<void>(resolve => this.#waiting.push(resolve));
-    } else {
-      this.#busy++;
-    }
+  async #derive(client: string, parameters: Argon2Parameters): Promise<Buffer> {
+    if (!this.#queue.take(client, 1)) throw new PasswordQueueFullError('too many passwords are being hashed');
     try {
-      return await derive('argon2id', parameters);
+      return await this.#slots.run(client, () => derive('argon2id', parameters));
     } finally {
-      // The slot goes to the next in the queue, or is free again.
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#busy--;
+      this.#queue.release(client, 1);
     }
   }
 }

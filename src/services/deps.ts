@@ -7,6 +7,8 @@ import type { Db } from '../db/connection/pool.ts';
 import type { EncodedOccurrence } from '../db/ledger/accept.ts';
 import type { KeyedOccurrence } from '../db/ledger/dedup.ts';
 import type { Cipher } from '../lib/cipher.ts';
+import type { FairBudget } from '../lib/fair-budget.ts';
+import type { FairSlots } from '../lib/fair-slots.ts';
 import type { Keyring } from '../lib/keyring.ts';
 import type { Outbound } from '../lib/outbound.ts';
 import type { Signer } from '../lib/signer.ts';
@@ -50,6 +52,10 @@ export interface Deps {
   /** Usage per organization, for enforcing limits. */
   usage: UsageMeter;
   signIn: SignIn;
+  /** Imports and pages of exports: each takes a connection that requests need too. */
+  bulk: FairSlots;
+  /** Test messages that are being sent, each with a connection of its own. */
+  testSends: FairBudget;
   /** Sends Belfry's own mail: invites and password resets. Undefined without a mail server. */
   mailer: Mailer | undefined;
   plans: Plans;

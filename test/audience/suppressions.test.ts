@@ -182,3 +182,23 @@ test('an organization without entries looks nothing up, and one with entries onc
   expect(query).toHaveBeenCalledTimes(1);
   expect(marked.filter(({ addresses }) => (addresses[0] as { suppression?: object }).suppression)).toHaveLength(1);
 });
+
+test('imports and exports of one organization wait for its own, and leave connections to others', async () => {
+  const { bulk } = service.runtime.deps;
+  const slow = Promise.withResolvers<void>();
+  const running = [1, 2].map(() => bulk.run(tenants.acme.id, () => slow.promise));
+  const ended: string[] = [];
+  const own = [upload('target\nlate@eight.test\n'), ask({ path: `${path}export/` })].map(answer =>
+    answer.then(({ status }) => ended.push(`acme ${status}`)),
+  );
+  const rival = asker(service.address, tenants.rival.keys.all);
+  const other = path.replace('acme', 'rival');
+  const headers = { 'content-type': 'text/csv' };
+  const body = 'target\nfirst@eight.test\n';
+  ended.push(`rival ${(await rival({ method: 'POST', path: `${other}import/`, headers, body })).status}`);
+  expect((await rival({ path: `${other}export/` })).text).toContain('first@eight.test');
+  expect(ended).toEqual(['rival 200']);
+  slow.resolve();
+  await Promise.all([...running, ...own]);
+  expect(ended).toEqual(['rival 200', 'acme 200', 'acme 200']);
+});

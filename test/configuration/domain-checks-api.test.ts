@@ -2,6 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
+import { DomainCheckLimits } from '../../src/services/configuration/domain-check-limits.ts';
 import { type Ask, asker, expectProblem } from '../support/api.ts';
 import { testService } from '../support/database.ts';
 import { belfry } from '../support/process.ts';
@@ -144,4 +145,17 @@ test('answers 429 when an organization checks too often, without an effect on ot
   expectProblem(answer, 429, 'domain.limited');
   expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
   expect((await rival({ path: '/api/o/rival/c/news/domain/' })).status).toBe(200);
+});
+
+test('slow checks of one organization take its own share and refuse no other organization', async () => {
+  const limits = new DomainCheckLimits([]);
+  const slow = Promise.withResolvers<void>();
+  const check = (organization: number) => limits.run(organization, performance.now(), () => slow.promise);
+  const own = Array.from({ length: 8 }, () => check(1));
+  const others = Array.from({ length: 20 }, (_, i) => check(i + 2));
+  slow.resolve();
+  const statuses = (await Promise.allSettled(own)).map(({ status }) => status);
+  expect(statuses).toEqual(['fulfilled', 'fulfilled', ...Array(6).fill('rejected')]);
+  await Promise.all(others);
+  await expect(own[2]).rejects.toMatchObject({ code: 'domain.limited' });
 });

@@ -310,3 +310,21 @@ test('no delivery is stored, and the audit log records the caller', async () => 
   const { body } = await ask({ path: '/api/o/acme/audit/?action=test&noun=channel&path=mail' });
   expect(body[0]).toMatchObject({ actor: { name: 'all' }, after: { to: 'you@acme.test', ok: expect.any(Boolean) } });
 });
+
+test('tests of one organization that hang are limited, and leave room for others', async () => {
+  const { testSends } = service.runtime.deps;
+  const { organization } = (await service.runtime.deps.tenantCache.resolvePath({ org: 'acme' }))!;
+  const run = () => ask({ method: 'POST', path: '/api/o/acme/c/hook/test/', body: {} });
+  const hold = (id: number) => {
+    let held = 0;
+    while (testSends.take(id, 1)) held++;
+    return () => testSends.release(id, held);
+  };
+  const freeOther = hold(-1);
+  expect((await run()).body).toMatchObject({ ok: true });
+  freeOther();
+  const freeOwn = hold(organization.id);
+  expectProblem(await run(), 429, 'test.limited');
+  freeOwn();
+  expect((await run()).body).toMatchObject({ ok: true });
+});

@@ -195,6 +195,26 @@ test('an endpoint that does not answer delays neither others nor deliveries, and
   await tenant.ask({ method: 'DELETE', path: slow.path });
 });
 
+test('endpoints of one organization that do not answer leave half of the messages in flight to others', async () => {
+  const stuck = await world.tenant({ users });
+  const hanging: Receiver[] = [];
+  for (let n = 0; n < webhookLimits.endpoints; n++) hanging.push(await open(stuck, ['delivery.sent'], 'hang'));
+  await stuck.sql(
+    `insert into webhook_messages (organization_id, webhook_id, type, data)
+     select organization_id, id, 'delivery.sent', '{}' from webhooks, generate_series(1, $2)
+     where organization_id = $1`,
+    stuck.id,
+    webhookLimits.concurrency,
+  );
+  const seen = () => hanging.reduce((sum, { peer }) => sum + peer.seen.length, 0);
+  await eventually(() => expect(seen()).toBeGreaterThanOrEqual(100), 10_000);
+  const other = await world.tenant({ users });
+  const receiver = await open(other, ['delivery.sent']);
+  await attempted(other, await send(other, receiver), 1, 5_000);
+  expect(seen()).toBe(100);
+  for (const { path } of hanging) await stuck.ask({ method: 'DELETE', path });
+});
+
 test('the rate to one endpoint is limited', async () => {
   const tenant = await world.tenant({ users });
   const receiver = await open(tenant, ['delivery.sent']);

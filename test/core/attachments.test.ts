@@ -77,6 +77,15 @@ test('a reference has an id or a url, and neither a file nor a content_id twice'
   expect(Object.keys(findReferenceErrors(references, 'at'))).toEqual(['at/1/content_id', 'at/2', 'at/3', 'at/4']);
 });
 
+test.each(['setup.exe', 'a/b\\Setup.EXE', 'setup.exe ', 'setup.exe.', 'setup.e\u200bxe', `${'a'.repeat(200)}.exe`])(
+  'a reference cannot name its file %j, like a program',
+  name => {
+    const url = 'https://x.test/report.pdf';
+    const errors = findReferenceErrors([{ url }, { url: `${url}?2`, name }], 'at');
+    expect(errors).toEqual({ 'at/1/name': [expect.stringContaining('extension .exe')] });
+  },
+);
+
 test.each([
   [999, '999 B'],
   [1_000, '1 kB'],

@@ -213,7 +213,7 @@ describe('files with a URL', () => {
       body: 'Hello',
       attachments: [
         { url: `${peer.url}/{{ number }}.csv`, name: 'Invoice {{ number }}.csv' },
-        { url: '{{ terms }}', name: 'Terms.csv' },
+        { url: '{{ terms }}', name: 'Terms{{ ending }}' },
       ],
     };
     const tenant = await mailTenant({ notifications: [{ channels: ['mail'], message }] });
@@ -224,6 +224,12 @@ describe('files with a URL', () => {
     const [mail] = mailsFor(tenant, 'Template');
     const names = [...mail!.raw.matchAll(/^Content-Type: text\/csv; name="(.*)"/gm)].map(([, name]) => name);
     expect(names).toEqual(['own.csv', 'Invoice c d.csv']);
+    const program = await tenant.trigger(
+      { limit_to: ['ann@x.test'] },
+      { number: '8', terms: `${peer.url}/x.csv`, ending: '.exe' },
+    );
+    expect(await tenant.outcomes(program)).toEqual(['ann@x.test failed: attachment.failed']);
+    expect((await tenant.deliveries(program))[0]!.detail).toContain('files with the extension .exe are not sent');
     const wrong = await tenant.trigger({}, { number: 7, terms: 'ftp://x.test/a' });
     const failed = 'failed: template.failed';
     expect(await tenant.outcomes(wrong)).toEqual([`ann@x.test ${failed}`, `bob@x.test ${failed}`]);

@@ -1,6 +1,7 @@
 /** Buttons in chats and replies to text messages: who may act, and what happens. */
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { acknowledgeTextsIn } from '../../src/core/acknowledge-texts.ts';
 import {
   type ChatServices,
   chatChannels,
@@ -253,6 +254,23 @@ test('an action triggers its event once, and a link opens a page', async () => {
   expect(row).toMatchObject({
     context: { floor: 'B1', action: { name: 'water', occurrence: id, username: 'ann@x.test' } },
   });
+});
+
+test('a recorded press of a button that triggers an event triggers nothing when it is sent again later', async () => {
+  const message = { subject: 'Fire', body: 'Now', actions: [{ name: 'water', label: 'Water', event: 'go' }] };
+  const tenant = await tenantWith(['slack'], { notifications: [{ channels: ['slack'], message }] });
+  await start(tenant, 1);
+  const url = await urlOf(tenant, 'slack');
+  const posted = press.slack(tokenOf('slack', 'Water'), 'U0ANN', { url: chats.peer.url });
+  await post(url, posted);
+  await eventually(() => expect(chats.messages).toHaveLength(2));
+  // Two days later: the key that makes repetitions harmless has been deleted.
+  await tenant.sql('delete from idempotency_keys where organization_id = $1', tenant.id);
+  const earlier = `update received_signatures set received_at = received_at - interval '2 d' where organization_id = $1`;
+  await tenant.sql(earlier, tenant.id);
+  await post(url, posted);
+  expect(chats.slackNotes).toEqual(['Done: water', acknowledgeTextsIn(undefined).over]);
+  expect((await tenant.ask({ path: `/api/o/${tenant.slug}/occurrence/` })).body).toHaveLength(2);
 });
 
 test('an action whose event refuses the context is answered why', async () => {

@@ -8,7 +8,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { requestCost } from '../../src/core/limits.ts';
-import { ByteBudget } from '../../src/lib/byte-budget.ts';
+import { FairBudget } from '../../src/lib/fair-budget.ts';
 import { FairTurns } from '../../src/lib/fair-turns.ts';
 import { TokenBucket } from '../../src/lib/token-bucket.ts';
 import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
@@ -51,7 +51,7 @@ describe('a token bucket', () => {
 
 describe('a byte budget', () => {
   test('lets a group hold half of it, and reserves the rest for others', () => {
-    const budget = new ByteBudget(100);
+    const budget = new FairBudget(100);
     expect(budget.take(1, 50)).toBe(true);
     expect(budget.take(1, 1)).toBe(false);
     expect(budget.take(2, 25)).toBe(true);

@@ -342,12 +342,23 @@ test('a password is stored as an Argon2id hash, and hashed again when the parame
 });
 
 test('passwords beyond the length of the hashing queue are refused, and the others are hashed', async () => {
-  const passwords = new Passwords(3);
-  const results = await Promise.allSettled(Array.from({ length: 8 }, () => passwords.hash(password)));
+  const passwords = new Passwords(10);
+  const results = await Promise.allSettled(Array.from({ length: 8 }, () => passwords.hash('192.0.2.1', password)));
   expect(results.filter(result => result.status === 'fulfilled')).toHaveLength(5);
   for (const result of results)
     if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(PasswordQueueFullError);
-  expect(await passwords.verify(password, await passwords.hash(password))).toBe(true);
+  const client = '192.0.2.1';
+  expect(await passwords.verify(client, password, await passwords.hash(client, password))).toBe(true);
+});
+
+test('a client that floods the hashing queue neither fills it nor goes first', async () => {
+  const passwords = new Passwords(100);
+  let hashed = 0;
+  const flood = Array.from({ length: 100 }, () => passwords.hash('192.0.2.1', password).then(() => hashed++));
+  const settled = Promise.allSettled(flood);
+  await passwords.hash('192.0.2.2', password);
+  expect(hashed).toBeLessThan(10);
+  expect((await settled).filter(({ status }) => status === 'fulfilled')).toHaveLength(50);
 });
 
 test('maintenance removes expired sessions, invites and failed attempts', async () => {

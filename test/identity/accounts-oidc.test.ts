@@ -159,6 +159,24 @@ test('a callback that was not started in this browser does not sign in', async (
   expect((await victim.get(answer)).headers.get('location')).toBe('/');
 });
 
+test('sign-ins of one client that wait for the provider leave room for others', async () => {
+  const { exchanges } = service.runtime.deps.signIn;
+  const subject = addProviderUser({ email: 'ann@people.test' });
+  await newAccount(service.runtime.deps, { email: 'ann@people.test' });
+  const hold = (client: string) => {
+    let held = 0;
+    while (exchanges.take(client, 1)) held++;
+    return () => exchanges.release(client, held);
+  };
+  const freeOther = hold('192.0.2.1');
+  expect((await signInAs(subject)).session.status).toBe(200);
+  freeOther();
+  const freeOwn = hold('127.0.0.1');
+  expect((await signInAs(subject)).end).toBe('/sign-in?error=oidc.unavailable');
+  freeOwn();
+  expect((await signInAs(subject)).session.status).toBe(200);
+});
+
 test('the path does not exist without a provider, and redirects with an error when the provider is unavailable', async () => {
   const without = await testService({ BELFRY_ROLE: 'api' });
   expectProblem(await ask(without.address, { path: '/api/session/oidc/' }), 404, 'path.not_found');

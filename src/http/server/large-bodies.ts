@@ -4,14 +4,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../core/errors.ts';
 import { largeBytes } from '../../core/limits.ts';
-import { ByteBudget } from '../../lib/byte-budget.ts';
+import { FairBudget } from '../../lib/fair-budget.ts';
 import { FairTurns } from '../../lib/fair-turns.ts';
 
 /** Maximum bytes of all large bodies being read, parsed or handled in this process. */
 const totalBytes = 128 * 1024 * 1024;
 
 export class LargeBodies {
-  readonly #budget = new ByteBudget(totalBytes);
+  readonly #budget = new FairBudget(totalBytes);
   readonly #turns = new FairTurns();
 
   /**

@@ -13,8 +13,8 @@ import { type FeedbackEvent, UnreadableMailError } from '../../core/feedback/eve
 import type { TenantDelivery } from '../../core/feedback/identify.ts';
 import type { FromMailThread, MailThreadSettings, ToMailThread } from '../../core/feedback/mail-messages.ts';
 import { readReturnPath } from '../../core/feedback/return-path.ts';
-import { ByteBudget } from '../../lib/byte-budget.ts';
 import { FailureCount } from '../../lib/failure-count.ts';
+import { FairBudget } from '../../lib/fair-budget.ts';
 import { openKeyring } from '../../lib/keyring.ts';
 import { createSelfSigned } from '../../lib/self-signed.ts';
 import { createSigner } from '../../lib/signer.ts';
@@ -31,7 +31,7 @@ const main = parentPort!;
 const post = (message: FromMailThread) => main.postMessage(message);
 const signer = createSigner(await openKeyring(keys));
 const reader = new MailReader();
-const budget = new ByteBudget(mailLimits.heldBytes);
+const budget = new FairBudget(mailLimits.heldBytes);
 const perAddress = new FailureCount(mailLimits.perAddress.mails, mailLimits.perAddress.ms);
 const perOrganization = new FailureCount(mailLimits.perOrganization.mails, mailLimits.perOrganization.ms);
 const perClient = new Map<string, number>();

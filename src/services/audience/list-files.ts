@@ -23,7 +23,7 @@ import {
 } from '../../db/audience/list-import.ts';
 import { addOptOuts } from '../../db/audience/preferences.ts';
 import { listAllCategories } from '../../db/configuration/categories.ts';
-import { prepareForGrowth } from '../../db/connection/pool.ts';
+import { type Db, prepareForGrowth } from '../../db/connection/pool.ts';
 import { currentTime } from '../../lib/clock.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
@@ -84,9 +84,11 @@ export async function importList(
   const optOutField = (): { opt_outs?: number } & Record<string, number> =>
     file.hasOptOuts ? { opt_outs: optOutCount } : {};
   const dryRunRollback = new Error('a dry run');
+  const inTransaction = (work: (trx: Db) => Promise<void>) =>
+    deps.bulk.run(organizationId, () => deps.db.transaction().execute(work));
   const people = file.people.toSorted((a, b) => (a.username < b.username ? -1 : 1));
   try {
-    await deps.db.transaction().execute(async trx => {
+    await inTransaction(async trx => {
       await prepareForGrowth(trx);
       for (let i = 0; i < people.length; i += rowsPerStatement) {
         deps.requireAdmitted?.();
@@ -237,16 +239,17 @@ function describeCsvError({ code, message, lines, records, column }: CsvError): 
 }
 
 /** Yields the CSV file a page of members at a time, so memory stays constant for any length. */
-export async function* exportList({ db }: Deps, organizationId: number, listId: number): AsyncGenerator<string> {
+export async function* exportList({ db, bulk }: Deps, organizationId: number, listId: number): AsyncGenerator<string> {
   // Without the byte order mark, spreadsheets assume a local encoding. Finding the remaining columns reads every
   // member, which takes seconds for a long list, so the download starts before that.
   yield `\ufeff${['email', 'first_name', 'last_name', 'locale', 'active', 'opt_out'].join()}`;
-  const { addresses, custom } = await listExportColumns(db, organizationId, listId);
+  const { addresses, custom } = await bulk.run(organizationId, () => listExportColumns(db, organizationId, listId));
   const more = [...addresses.map(name => `address.${name}`), ...custom.map(key => `custom.${key}`)];
   yield more.length === 0 ? '\r\n' : `,${toCsv([more])}`;
   let after = 0;
   for (;;) {
-    const members = await listMembersToExport(db, organizationId, listId, { after, limit: 1_000 });
+    const page = { after, limit: 1_000 };
+    const members = await bulk.run(organizationId, () => listMembersToExport(db, organizationId, listId, page));
     if (members.length === 0) return;
     after = members.at(-1)!.id;
     yield toCsv(

@@ -176,7 +176,9 @@ export async function importSuppressions(deps: Deps, organizationId: number, tex
   const entries = rows
     .map(row => ({ ...row, source: 'import', feedback_id: null }))
     .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
-  return deps.db.transaction().execute(async trx => {
+  const inTransaction = <T>(work: (trx: Db) => Promise<T>) =>
+    deps.bulk.run(organizationId, () => deps.db.transaction().execute(work));
+  return inTransaction(async trx => {
     await prepareForGrowth(trx);
     const counts = { rows: rows.length, added: 0, extended: 0 };
     for (let i = 0; i < entries.length; i += rowsPerStatement) {
@@ -245,12 +247,13 @@ function keyOf({ channel_type, target }: { channel_type: string; target: string 
 const rowsPerRead = 1_000;
 
 /** Yields the CSV file a page at a time, newest entries first, so that memory stays constant for any length. */
-export async function* exportSuppressions({ db }: Deps, organizationId: number): AsyncGenerator<string> {
+export async function* exportSuppressions({ db, bulk }: Deps, organizationId: number): AsyncGenerator<string> {
   // Without the byte order mark, spreadsheets assume a local encoding.
   yield `\ufeff${suppressionColumns.join()}\r\n`;
   let after = 0;
   for (;;) {
-    const page = await suppressions.listSuppressions(db, organizationId, {}, { after, limit: rowsPerRead });
+    const request = { after, limit: rowsPerRead };
+    const page = await bulk.run(organizationId, () => suppressions.listSuppressions(db, organizationId, {}, request));
     if (page.length === 0) return;
     after = page.at(-1)!.id;
     yield toCsv(

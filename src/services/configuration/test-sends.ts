@@ -178,7 +178,13 @@ async function sendTest(
     return toResult({ provider: planned?.provider.name ?? null, reason: error.code, detail: error.message });
   }
   const outgoing = { id: `test.${uuidv7(currentTime())}`, address, createdAt: new Date(currentTime()), ...rendered };
-  const outcome = await send(deps, planned, outgoing);
+  const { testSends } = deps;
+  if (!testSends.take(channel.organizationId, 1)) {
+    throw new AppError('test.limited', 'too many test messages are being sent: wait until they have ended', {
+      retryAfterSeconds: 1,
+    });
+  }
+  const outcome = await send(deps, planned, outgoing).finally(() => testSends.release(channel.organizationId, 1));
   const provider = planned.provider.name;
   if (outcome.ok) {
     const detail = lookUp(nonSendingProviders, provider) ?? null;

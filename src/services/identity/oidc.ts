@@ -75,9 +75,16 @@ export async function finishOidc(
   const oidc = requireProvider(deps);
   if (!begun)
     throw new AppError('oidc.failed', 'this sign-in was not started in this browser, or has expired: start again');
-  const identity = await oidc.finish(answered, begun).catch(error => {
-    throw new AppError('oidc.failed', `${oidc.name} did not complete the sign-in`, { cause: error });
-  });
+  const { exchanges } = deps.signIn;
+  if (!exchanges.take(visitor.origin, 1)) {
+    throw new AppError('oidc.unavailable', `too many sign-ins wait for ${oidc.name}: try again`);
+  }
+  const identity = await oidc
+    .finish(answered, begun)
+    .catch(error => {
+      throw new AppError('oidc.failed', `${oidc.name} did not complete the sign-in`, { cause: error });
+    })
+    .finally(() => exchanges.release(visitor.origin, 1));
   if (begun.confirms) return confirm(deps, identity, begun.confirms, session);
   const account = await deps.db.transaction().execute(trx => findOrCreateAccount(deps, trx, identity, visitor));
   return openSession(deps, account, visitor, 'oidc');

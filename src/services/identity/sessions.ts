@@ -91,7 +91,7 @@ export async function checkPassword(
   const account = await accounts.findAccountAcrossTenants(deps.db, name);
   const guess = { email: name, account, what: 'password', withCode: code !== undefined } as const;
   const attempt = await countAttempt(deps, visitor, guess);
-  const isRight = await unavailableWhenBusy(passwords.verify(password, account?.password_hash));
+  const isRight = await unavailableWhenBusy(passwords.verify(visitor.origin, password, account?.password_hash));
   if (!isRight || !account?.password_hash || (code && !(await code(account)))) {
     // In the background: the response time would reveal that the account exists.
     if (account) {
@@ -136,8 +136,8 @@ async function unavailableWhenBusy<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-export function hashPassword({ signIn }: Deps, password: string): Promise<string> {
-  return unavailableWhenBusy(signIn.passwords.hash(password));
+export function hashPassword({ signIn, actor }: Deps, password: string): Promise<string> {
+  return unavailableWhenBusy(signIn.passwords.hash(actor.origin ?? actor.name, password));
 }
 
 export interface OpenedSession {

@@ -3,6 +3,7 @@ import type { Db } from '../../db/connection/pool.ts';
 import { touchSessionsAcrossTenants } from '../../db/identity/sessions.ts';
 import type { Background } from '../../lib/background.ts';
 import { FailureCount } from '../../lib/failure-count.ts';
+import { FairBudget } from '../../lib/fair-budget.ts';
 import { LastUsedTimes } from '../../lib/last-used-times.ts';
 import type { Oidc } from '../../lib/oidc.ts';
 import { Passwords } from '../../lib/passwords.ts';
@@ -11,6 +12,8 @@ import type { Signer } from '../../lib/signer.ts';
 /** Limits per network address, which many users may share: more than they mistype within the window. */
 const maxFailuresPerAddress = 100;
 const maxResetsPerAddress = 20;
+/** Sign-ins that wait for the identity provider at once, for up to 10 s each. One client gets half of it. */
+export const maxExchanges = 50;
 const failureWindowMs = 15 * 60_000;
 
 /** Dependencies of signing in besides the database; one per process. */
@@ -26,12 +29,15 @@ export interface SignIn {
   background: Background;
   /** Undefined when no identity provider is configured. */
   oidc: Oidc | undefined;
+  /** Requests to the identity provider, by network address. */
+  exchanges: FairBudget<string>;
 }
 
 export function createSignIn(signer: Signer, background: Background, oidc?: Oidc): SignIn {
   const failures = new FailureCount(maxFailuresPerAddress, failureWindowMs);
+  const exchanges = new FairBudget<string>(maxExchanges);
   const resets = new FailureCount(maxResetsPerAddress, failureWindowMs);
-  return { signer, passwords: new Passwords(), failures, resets, use: new SessionUse(), background, oidc };
+  return { signer, passwords: new Passwords(), failures, resets, use: new SessionUse(), background, oidc, exchanges };
 }
 
 /** Tracks when sessions were last used and writes it periodically instead of on every request. */

@@ -51,13 +51,14 @@ function describeEntry({ actor_kind, actor_id, actor_name, at, ...entry }: audit
 
 /** Yields JSON lines, newest first, in batches: memory use does not grow with the length of the log. */
 export async function* exportAudit(
-  { db }: Pick<Deps, 'db'>,
+  { db, bulk }: Pick<Deps, 'db' | 'bulk'>,
   organizationId: number,
   filter: AuditFilter,
 ): AsyncGenerator<string> {
   let after = 0;
   for (;;) {
-    const entries = await audit.listAuditEntries(db, organizationId, filter, { after, limit: entriesPerRead });
+    const page = { after, limit: entriesPerRead };
+    const entries = await bulk.run(organizationId, () => audit.listAuditEntries(db, organizationId, filter, page));
     if (entries.length === 0) return;
     yield entries.map(entry => `${JSON.stringify(describeEntry(entry))}\n`).join('');
     after = entries.at(-1)!.id;
