@@ -38,9 +38,19 @@ export function paragraphs(...parts: string[]): string {
 /** Returns title and body as Markdown that mentions no one. */
 export function toMarkdown(content: Content): string {
   const heading = headingOf(content);
-  return breakMentions(
+  return withoutMentions(
     paragraphs(heading && `**${escapeMarkdown(heading)}**`, content.markup ?? escapeMarkdown(content.text)),
   );
+}
+
+/** Makes Markdown with escaped values mention no one, also not by a character reference such as &#64;. */
+export function withoutMentions(markdown: string): string {
+  return breakMentions(markdown.replace(/&(?=#?\w{1,32};)/g, '&\u200b').replace(/[^\s<]+<?/g, endUrl));
+}
+
+/** Many services take a backslash for a part of a URL that they link, so that it would not escape the bracket after it. */
+function endUrl(run: string): string {
+  return run.endsWith('\\<') && /:\/\/|www\./i.test(run) ? `${run.slice(0, -2)} \\<` : run;
 }
 
 /** An @ within a word, as in an email address, mentions no one. */

@@ -1,6 +1,6 @@
 /** https://api.mattermost.com/#tag/posts/operation/CreatePost, as a bot. */
 import { Type } from 'typebox';
-import { breakMentions, escapeMarkdown, paragraphs, toMarkdown, truncate } from '../chat-text.ts';
+import { escapeMarkdown, paragraphs, toMarkdown, truncate, withoutMentions } from '../chat-text.ts';
 import { parseObject } from '../feedback/payload.ts';
 import { genuine } from '../feedback/signatures.ts';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
@@ -148,6 +148,8 @@ function withLinks(text: string, buttons: Outgoing['buttons'] = []): string {
   const links = buttons.filter(({ token }) => token === undefined);
   return paragraphs(
     text,
-    links.map(({ label, url }) => `[${breakMentions(escapeMarkdown(label))}](<${url}>)`).join(' · '),
+    links
+      .map(({ label, url }) => `[${withoutMentions(escapeMarkdown(label.replace(/\s+/g, ' ')))}](<${url}>)`)
+      .join(' · '),
   );
 }
