@@ -50,7 +50,6 @@ const Settings = settings({
   timeout_ms: TimeoutMs,
 });
 
-
 export const vapid: Provider<typeof Settings> = {
   name: 'vapid',
   title: 'Web Push',
