@@ -54,7 +54,7 @@ export interface Deps {
   signIn: SignIn;
   /** Imports and pages of exports: each takes a connection that requests need too. */
   bulk: FairSlots;
-  /** Test messages that are being sent, each with a connection of its own. */
+  /** Test messages that are being sent, each with its own connection. */
   testSends: FairBudget;
   /** Sends Belfry's own mail: invites and password resets. Undefined without a mail server. */
   mailer: Mailer | undefined;
