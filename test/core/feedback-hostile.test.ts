@@ -14,6 +14,8 @@ describe('a hostile mail', () => {
   const status = '--limit\r\nContent-Type: message/delivery-status\r\n\r\n';
   const size = 1_000_000;
   const fill = (unit: string) => unit.repeat(size / unit.length);
+  /** Words that begin as many phrases as possible. */
+  const dense = 'user not your mailbox account sender domain host no '.repeat(90);
   const mails: Record<string, string> = {
     'of parts': multipart + fill('--limit\r\n\r\nx\r\n'),
     'of boundaries': multipart + fill('--limit\r\n'),
@@ -25,6 +27,9 @@ describe('a hostile mail', () => {
     'of recipients': `${multipart}${status}${fill('Final-Recipient: rfc822; jane@example.test\r\nAction: failed\r\n\r\n')}`,
     'of recipients in prose': `${head}\r\n${Array.from({ length: size / 40 }, (_, i) => `<user${i}@b.test>: 550 5.1.1 x`).join('\r\n')}`,
     'of one diagnosis': `${multipart}${status}Final-Recipient: rfc822; jane@example.test\r\nDiagnostic-Code: smtp; ${fill('550 ')}`,
+    'of recipients with long diagnoses': `${multipart}${status}${Array.from({ length: 50 }, (_, i) => `Final-Recipient: rfc822; u${i}@b.test\r\nAction: failed\r\nDiagnostic-Code: smtp; 550 ${dense}\r\n`).join('\r\n')}`,
+    'of recipients with long texts': `${head}\r\n${Array.from({ length: 50 }, (_, i) => `<u${i}@b.test>: 550 ${dense}`).join('\r\n')}`,
+    'of lines about addresses': `${head}\r\n${Array.from({ length: 2_000 }, (_, i) => `user not mailbox account u${i}@b.test`).join('\r\n')}`,
     'of one status': `${multipart}${status}Action: failed\r\nStatus: ${fill('(')}`,
     'of tags': `${head}Content-Type: text/html\r\n\r\n${fill('<a ')}`,
     'of quoted bytes': `${head}Content-Transfer-Encoding: quoted-printable\r\n\r\n${fill('=41=42=\r\n')}`,

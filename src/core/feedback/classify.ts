@@ -80,17 +80,18 @@ const reply = /(?:^|[\s:;(<"'])([245]\d\d)[\s:,-]/;
 export function classify(texts: readonly string[], status = '', senders = noSenders): Cause {
   const plain = texts.map(join).filter(text => text !== '');
   const all = plain.join(' ');
-  const readings = plain.map(text => read(text, senders));
-  const first = readings.find(({ reason }) => reason !== undefined);
+  const known = new Map<string, Reading>();
+  const readingOf = (text: string) => known.get(text) ?? known.set(text, read(text, senders)).get(text)!;
+  const conclusive = plain.find(text => readingOf(text).reason !== undefined);
+  const first = conclusive === undefined ? undefined : readingOf(conclusive);
   const reason = first?.reason ?? reasonOf(findStatus(status)) ?? 'other';
   if (!permanentReasons.includes(reason)) return { reason, permanent: false };
   // Before it knew the recipient, the server can only have meant the sender.
   if (atSender.test(all) && !atRcpt.test(all) && !atRecipient.test(all)) return { reason: 'policy', permanent: false };
   // A server may say "user unknown" of an account that another line says is disabled or full.
-  const isCertain = first !== undefined && first === readings[0] && /\b5\.1\.\d/.test(plain[0]!);
-  const state = isCertain
-    ? undefined
-    : readings.find(({ topics }) => topics.has('mailbox_full') || topics.has('suspended'));
+  const isCertain = conclusive !== undefined && conclusive === plain[0] && /\b5\.1\.\d/.test(plain[0]!);
+  const isState = ({ topics }: Reading) => topics.has('mailbox_full') || topics.has('suspended');
+  const state = isCertain ? undefined : plain.map(readingOf).find(isState);
   if (state) return { reason: nameOf(state.topics)!, permanent: false };
   const code = findStatus(all) ?? findStatus(status) ?? '';
   const isLater = first?.topics.has('temporary') === true;

@@ -26,7 +26,7 @@ const maxChars = 65_536;
 const maxLines = 2_000;
 const maxRecipients = 50;
 /** Lines whose words are looked at, to find headings and addresses: each costs a few microseconds. */
-const maxReadLines = 300;
+const maxReadLines = 150;
 
 const headerLine = /^(received|return-path|dkim-signature|message-id|mime-version|delivered-to|x-[\w-]{1,60}):/i;
 const anyHeader =

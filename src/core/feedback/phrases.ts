@@ -198,7 +198,7 @@ function toWords(text: string, senders: ReadonlySet<string> = new Set()): string
   for (const [found] of plain.matchAll(token)) {
     if (found.includes('@')) words.push(senders.has(found.toLowerCase()) ? '@sender' : '@');
     else if (isHost(found)) words.push('@host');
-    // A reply code starts a statement of its own.
+    // A reply code starts another statement.
     else if (/^(?:[.;!?]|[245]\d\d)$/.test(found)) words.push(sentenceEnd);
     // An id.
     else if (/\d/.test(found) && found.includes('-')) continue;

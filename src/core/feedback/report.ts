@@ -95,7 +95,7 @@ function readStatus(fields: Headers[], notice: Notice, mail: Mail, original: Ori
     const prose = blocks.length === 1 ? notice.text : (about ?? '');
     const category = block?.get('x-powermta-bouncecategory') ?? '';
     const texts = [`${diagnostic} ${category}`, ...codedLines(prose), comment, prose];
-    const cause = classify(texts, status, sendersOf(mail, original, recipient));
+    const cause = classify(limit(texts, blocks.length), status, sendersOf(mail, original, recipient));
     return eventOf(typeOf(block, status, notice), cause, recipient, diagnostic || about || notice.text, mail, original);
   });
 }
@@ -175,9 +175,15 @@ function readNotice(notice: Notice, mail: Mail, original: Original): FeedbackEve
     const others = named.filter(one => addresses.some(other => other !== address && other === one.address));
     // With several recipients, the text about one says nothing about another.
     const text = others.length === 0 ? notice.text : (own?.text ?? withoutSections(notice.text, others));
-    const cause = classify([...codedLines(text), text], '', sendersOf(mail, original, address));
+    const texts = limit([...codedLines(text), text], addresses.length);
+    const cause = classify(texts, '', sendersOf(mail, original, address));
     return eventOf(type, cause, address, codedLines(text)[0] ?? text, mail, original);
   });
+}
+
+/** Cuts the texts about one of many recipients, so that reading a mail takes no longer for more of them. */
+function limit(texts: readonly string[], recipients: number): string[] {
+  return texts.map(text => text.slice(0, recipients > 1 ? Math.max(256, 6_144 / recipients) : text.length));
 }
 
 function withoutSections(text: string, sections: readonly NamedRecipient[]): string {
