@@ -1,0 +1,142 @@
+/** The parts that the phrases in vocabulary.ts combine, in the languages that mail servers write. See phrases.ts for the notation. */
+import type { Phrases } from './phrases.ts';
+
+export const groups: Phrases['groups'] = {
+  /** The recipient, or the mailbox. */
+  who: [
+    '@|user|users|userid|username|recipient|recipients|recip|rcpt|mailbox|mailboxes|account|accounts|addressee|alias|addresses',
+    'address|person|customer|subscriber|localpart|login|name|inbox|maildrop|destination|email|employee|spectator',
+    'mail box|drop|address|name',
+    'local part|user',
+    'user id|name|account',
+    'screen name',
+    'empfanger|empfaenger|empfangers|benutzer|benutzername|adressat|teilnehmer|postfach|adresse|mailadresse|nutzer|konto',
+    'destinataire|destinataires|utilisateur|compte|boite|usager|correspondant',
+    'destinatario|destinatarios|usuario|buzon|direccion|cuenta|casilla|utente|casella|indirizzo|endereco|conta|caixa|persona',
+    'ontvanger|gebruiker|geadresseerde|mottagare|mottagaren|anvandare|anvandaren|modtager|bruger|mottaker|vastaanottaja',
+    'adresat|adresata|odbiorca|odbiorcy|uzytkownik|uzytkownika|konta|skrzynka|prijemce|uzivatel|schranka|alici|kullanici',
+    'пользователь|получатель|адресат|адрес|ящик|аккаунт|получателя|пользователя',
+  ],
+  /** What is said after the recipient. */
+  missing: [
+    'unknown|nonexistent|nonexistant|invalid|undefined|unrecognized|unrecognised|unroutable|unrouteable|inexistent|notfound',
+    'non existent|existant|existing',
+    'not exist|exists|existing|found|known|recognized|recognised|listed|registered|valid|present|defined|here|local|identified',
+    'not find|match|matched|correct|resolved|real|belong|hosted',
+    'no longer exist|exists|valid|available|active|found|registered|known',
+    'wrong|misspelled|incorrect|ambiguous|mistyped',
+    'unbekannt|ungultig|ungueltig|inconnu|inconnue|inconnus|invalide|introuvable|inexistant|inexistante|erronee',
+    'nicht bekannt|gefunden|vorhanden|existent|ermittelt',
+    'existiert nicht',
+    'existe pas|plus',
+    'desconocido|desconocida|inexistente|sconosciuto|sconosciuta|errato|desconhecido|desconhecida|invalido|invalida',
+    'no existe|encontrado|encontrada|valido|valida',
+    'non esiste|trovato|trovata|valido|existe',
+    'nao existe|encontrado|encontrada|cadastrado',
+    'onbekend|ukendt|okand|ukjent|nieznany|neznamy|neexistuje|bilinmeyen|tuntematon|bulunamadi|gecersiz',
+    'bestaat niet',
+    'niet gevonden|bekend',
+    'nie istnieje|znaleziono',
+    'finns inte|ej',
+    'неизвестен|неизвестный|неверный|отсутствует',
+    'не существует|найден|зарегистрирован|известен',
+  ],
+  /** What is said before the recipient. */
+  nosuch: [
+    'no such|valid|existing',
+    'unknown|invalid|nonexistent|nonexistant|bad|illegal|incorrect|wrong|undefined|unroutable|unrouteable|unrecognized',
+    'unrecognised|unresolvable|dead',
+    'non existent|existant|existing',
+    'not valid|known|registered|local|our|existing|legal|legitimate|find|locate|verify|validate|recognize|identify|resolve',
+    'unable to find|locate|verify|validate|identify|resolve',
+    'not able to find|locate|verify|validate',
+    'failed to find|locate|resolve',
+    'unbekannter|ungultiger|ungueltiger|unbekannte|ungultige|kein|keine|unbekannt',
+    'aucun|aucune|desconocido|sconosciuto|nessun|nessuna|ningun|nenhum|geen|onbekende|brak|okand|ukendt',
+    'no existe|existem',
+    'nie ma takiego',
+    'нет такого',
+  ],
+  /** An account that may exist and not work. */
+  account: [
+    'user|users|recipient|recipients|mailbox|account|inbox|domain|postfach|benutzer|konto|empfanger|address|email',
+    'compte|boite|cuenta|casilla|buzon|usuario|casella|utente|indirizzo|conta|skrzynka|ящик|пользователь|аккаунт',
+    'destinataire|destinatario',
+    'mail box',
+  ],
+  inactive: [
+    'disabled|suspended|deactivated|inactive|locked|frozen|discontinued|terminated|expired|archived|dormant|closed|unused',
+    'cancelled|canceled|abandoned|quarantined|hold',
+    'not active|enabled|activated|used',
+    'gesperrt|deaktiviert|inaktiv|desactive*|suspendu*|archive|archivee|bloque|bloquee|inactiv*|deshabilitad*|suspendid*',
+    'disattiv*|bloccat*|sospes*|desativad*|bloquead*|suspens*|zablokowan*|nieaktywn*|заблокирован|отключен',
+  ],
+  /** Where messages are stored. */
+  box: [
+    'mailbox|inbox|maildir|mailfolder|mailstore|folder|storage|disk|diskspace|spool|quota|filesystem',
+    'mail box|file|store|folder|system',
+    'postfach|speicher*|boite|casella|buzon|bandeja|casilla|caixa|skrzynka|postbus|ящик|квота|cuota',
+  ],
+  full: [
+    'full|overfull|overflow|overflowed|overdrawn|overquota|exceed*|voll|uberschritten|ueberschritten|erschopft|pleine',
+    'saturee|depasse*|piena|llena|lleno|cheia|pelna|przepelniona|vol|переполнен|превышена|excedid*|esaurit*|superat*',
+    'too large|big',
+  ],
+  space: [
+    'quota|storage|space|diskspace|mailbox|allocation|allotted|allocated|inbox|disk|speicher*',
+    'mailbox|account size|limit',
+  ],
+  /** The side that sends. */
+  sender: [
+    'sender|@sender|senders|originator|expediteur|emetteur|absender|mittente|remitente|remetente|отправитель|afzender|nadawca',
+    'mail|envelope from',
+    'from address|domain|field|line|header',
+    'return|reverse path',
+    'sending|originating domain|address|host|user|server',
+    'your domain',
+    'responsible address',
+  ],
+  refused: [
+    'reject*|refus*|denied|deny|denies|block*|disallow*|forbid*|prohibit*|unacceptable|unwelcome|banned|restricted|filtered',
+    'not allowed|permitted|accepted|authorized|authorised|accept|accepting|welcome|allow|trusted|approved|eligible',
+    'abgelehnt|verweigert|gesperrt|refuse|refusee|rejete*|bloque*|rechazad*|respint*|rifiutat*|rejeitad*|geweigerd',
+    'odrzucon*|отклонен*|заблокирован*',
+  ],
+  /** The server that sends. */
+  server: [
+    'ip|ips|mta|isp|network|netblock|subnet|helo|ehlo|mailserver|proxy|asn|ipv4|ipv6',
+    'client|sending|source|your|connecting|originating host|server|address|machine|system|ip|network|smtp',
+    'client|sending|source|your mail server|host|system',
+    'adresse ip',
+  ],
+  /** Block lists, and services that rate senders. */
+  blocklist: [
+    'blacklist*|blocklist*|denylist*|banlist*|blackhole*|dnsbl*|rbl|rbls|rhsbl|cdrbl|spamhaus|spamcop|sorbs|barracuda*',
+    'cloudmark|senderbase|senderscore|uceprotect|proofpoint|abuseat|njabl|dsbl|mailspike|spamrats|invaluement|manitu|surriel',
+    'block|black|deny|ban list|listed|lists|hole',
+    'bl|xbl|sbl|pbl|cbl',
+  ],
+  domain: [
+    'domain|domains|host|hosts|hostname|mx|domaine|dominio|domane|domein|domena|домен',
+    'domain|host name',
+    'mail exchanger|exchange|domain',
+    'mx record|records|server|host',
+    'destination|remote domain|host|system|server',
+  ],
+  gone: [
+    'nonexistent|unroutable|unrouteable|inexistent|unbekannt|inconnu|sconosciuto|desconocido|desconhecido|inexistente|invalide',
+    'not found|exist|exists|resolve|resolved|resolvable|valid|known|registered|existing',
+    'non existent|existant|existing',
+    'no longer exist|exists|valid|registered',
+    'existiert nicht',
+    'nicht gefunden|bekannt|existent',
+    'existe pas',
+    'no existe|encontrado',
+    'non esiste|trovato',
+    'nao existe|encontrado',
+    'не существует|найден',
+    'nie istnieje',
+    'invalid|dead|unresolvable',
+  ],
+  mail: ['mail|mails|email|emails|message|messages|nachricht|nachrichten|messaggio|mensaje|courrier'],
+};
