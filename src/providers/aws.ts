@@ -48,7 +48,7 @@ export function awsSettings(permission: string, regionOf: string) {
 }
 
 /** The settings that belong together. */
-export const awsDependencies = { access_key_id: ['secret_access_key'] };
+export const awsDependencies = { access_key_id: ['secret_access_key'], secret_access_key: ['access_key_id'] };
 
 interface AwsRequest {
   service: string;
