@@ -7,12 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { createOutbound, type Outbound, OutboundError, type OutboundResponse } from '../lib/outbound.ts';
 import { type Renewal, RenewedValue } from '../lib/renewed-value.ts';
 import { type Failure, pick } from './http-outcome.ts';
-
-export interface RoleCredentials {
-  access_key_id: string;
-  secret_access_key: string;
-  session_token: string;
-}
+import type { AwsKeys, AwsRole } from './sending.ts';
 
 type Environment = Record<string, string | undefined>;
 
@@ -22,11 +17,11 @@ const machineUrl = 'http://169.254.169.254';
 /** Of the token for the metadata of the machine, which is used at once. */
 const metadataTokenSeconds = 60;
 
-export class AwsRole {
+export class EnvironmentRole implements AwsRole {
   readonly #organizations: ReadonlySet<string>;
   readonly #env: Environment;
   readonly #outbound: Outbound;
-  readonly #credentials: RenewedValue<RoleCredentials, Failure>;
+  readonly #credentials: RenewedValue<AwsKeys, Failure>;
 
   /** `organizations` are slugs, or `*` for all. */
   constructor(organizations: readonly string[], env: Environment = process.env) {
@@ -37,14 +32,12 @@ export class AwsRole {
     this.#credentials = new RenewedValue(() => this.#request());
   }
 
-  /** Returns the credentials, if the organization may use them. */
-  async get(organization: string): Promise<RoleCredentials | Failure> {
+  async get(organization: string): Promise<AwsKeys | Failure> {
     if (!this.#organizations.has('*') && !this.#organizations.has(organization)) return roleNotAllowed(organization);
     const found = await this.#credentials.get();
     return 'value' in found ? found.value : found.failure;
   }
 
-  /** Returns the operator's own address of a service, such as a VPC endpoint. */
   endpointOf(service: 'sesv2' | 'sns'): string | undefined {
     return this.#env[`AWS_ENDPOINT_URL_${service.toUpperCase()}`] || undefined;
   }
@@ -53,7 +46,7 @@ export class AwsRole {
     return this.#outbound.close();
   }
 
-  async #request(): Promise<Renewal<RoleCredentials> | { failure: Failure }> {
+  async #request(): Promise<Renewal<AwsKeys> | { failure: Failure }> {
     try {
       return await this.#find();
     } catch (error) {
@@ -65,7 +58,7 @@ export class AwsRole {
     }
   }
 
-  #find(): Promise<Renewal<RoleCredentials>> {
+  #find(): Promise<Renewal<AwsKeys>> {
     const { AWS_WEB_IDENTITY_TOKEN_FILE, AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, AWS_CONTAINER_CREDENTIALS_FULL_URI } =
       this.#env;
     if (AWS_WEB_IDENTITY_TOKEN_FILE) return this.#assumeWithWebIdentity(AWS_WEB_IDENTITY_TOKEN_FILE);
@@ -76,7 +69,7 @@ export class AwsRole {
   }
 
   /** https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html */
-  async #assumeWithWebIdentity(file: string): Promise<Renewal<RoleCredentials>> {
+  async #assumeWithWebIdentity(file: string): Promise<Renewal<AwsKeys>> {
     const { AWS_ROLE_ARN, AWS_ROLE_SESSION_NAME, AWS_REGION, AWS_DEFAULT_REGION, AWS_ENDPOINT_URL_STS } = this.#env;
     if (!AWS_ROLE_ARN) throw new RoleError('AWS_ROLE_ARN is not set');
     const region = AWS_REGION || AWS_DEFAULT_REGION;
@@ -106,7 +99,7 @@ export class AwsRole {
   }
 
   /** https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html */
-  async #readContainer(url: string): Promise<Renewal<RoleCredentials>> {
+  async #readContainer(url: string): Promise<Renewal<AwsKeys>> {
     const { AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: file, AWS_CONTAINER_AUTHORIZATION_TOKEN } = this.#env;
     const authorization = file ? (await readFile(file, 'utf8')).trim() : AWS_CONTAINER_AUTHORIZATION_TOKEN;
     const headers = { accept: 'application/json', ...(authorization && { authorization }) };
@@ -114,7 +107,7 @@ export class AwsRole {
   }
 
   /** https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instancedata-data-retrieval.html */
-  async #readMachine(): Promise<Renewal<RoleCredentials>> {
+  async #readMachine(): Promise<Renewal<AwsKeys>> {
     const base = (this.#env.AWS_EC2_METADATA_SERVICE_ENDPOINT || machineUrl).replace(/\/+$/, '');
     const session = await this.#outbound.request(`${base}/latest/api/token`, {
       method: 'PUT',
@@ -136,8 +129,8 @@ export class AwsRole {
 }
 
 /** Returns undefined if no organization may use the role. */
-export function openAwsRole(organizations: readonly string[] = []): AwsRole | undefined {
-  return organizations.length > 0 ? new AwsRole(organizations) : undefined;
+export function openAwsRole(organizations: readonly string[] = []): EnvironmentRole | undefined {
+  return organizations.length > 0 ? new EnvironmentRole(organizations) : undefined;
 }
 
 class RoleError extends Error {}
@@ -155,7 +148,7 @@ function readJson({ text }: OutboundResponse): unknown {
   }
 }
 
-function toRenewal(json: unknown): Renewal<RoleCredentials> {
+function toRenewal(json: unknown): Renewal<AwsKeys> {
   const field = (name: string) => {
     const value = pick(json, name);
     if (!value) throw new RoleError(pick(json, 'Message') ?? `the answer has no ${name}`);

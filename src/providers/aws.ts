@@ -29,7 +29,6 @@ export function awsSettings(permission: string, regionOf: string) {
     secret_access_key: Type.Optional(secretKey('The secret access key.')),
     use_role: Type.Optional(
       Type.Boolean({
-        destination: true,
         description:
           'Whether to use the AWS role that Belfry runs with instead of an access key. The operator must allow it for the ' +
           'organization with BELFRY_AWS_ROLE_FOR. Default: false.',
@@ -47,6 +46,9 @@ export function awsSettings(permission: string, regionOf: string) {
     ),
   };
 }
+
+/** The settings that belong together. */
+export const awsDependencies = { access_key_id: ['secret_access_key'], secret_access_key: ['access_key_id'] };
 
 interface AwsRequest {
   service: string;
@@ -73,11 +75,10 @@ interface AwsCredentials extends AwsOptions {
 
 /** Finds access keys that are missing, or have no effect. */
 export function findAwsMistakes(options: Partial<AwsOptions>): SettingMistake[] {
-  if (!options.use_role) {
-    const needed = ['access_key_id', 'secret_access_key'] as const;
-    const message = 'is required, unless use_role is true';
-    return needed.flatMap(field => (options[field] === undefined ? [{ field, message, missing: true }] : []));
-  }
+  const { use_role, access_key_id } = options;
+  if (!use_role && access_key_id === undefined)
+    return [{ field: 'access_key_id', message: 'is required, unless use_role is true', missing: true }];
+  if (!use_role) return [];
   // A request that is signed with the role must not reach a server of the tenant's choice.
   return (['access_key_id', 'endpoint'] as const).flatMap(field =>
     options[field] === undefined ? [] : [{ field, message: 'must not be set if use_role is true' }],

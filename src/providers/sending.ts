@@ -7,7 +7,6 @@ import type { OccurrenceChange } from '../core/message-updates.ts';
 import type { Content } from '../core/render/render.ts';
 import type { FileContent } from '../lib/file-content.ts';
 import type { Outbound } from '../lib/outbound.ts';
-import type { AwsRole } from './aws-role.ts';
 
 /** A file of a message. */
 export interface Attachment {
@@ -114,6 +113,20 @@ export interface Sender {
   maxConcurrent?: number;
   /** Closes connections once messages in flight have ended. */
   close(): Promise<void>;
+}
+
+export interface AwsKeys {
+  access_key_id: string;
+  secret_access_key: string;
+  session_token: string;
+}
+
+/** The AWS role that this process runs with. */
+export interface AwsRole {
+  /** Returns temporary keys if the organization may use the role. */
+  get(organization: string): Promise<AwsKeys | Extract<Outcome, { ok: false }>>;
+  /** Returns the operator's own address of a service, such as a VPC endpoint. */
+  endpointOf(service: 'sesv2' | 'sns'): string | undefined;
 }
 
 /** The dependencies of providers. */

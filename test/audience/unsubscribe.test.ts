@@ -76,6 +76,7 @@ test('a mail has both headers and both links, and one POST unsubscribes from tha
   expect(mails).toHaveLength(2);
   const mail = mails.find(one => one.to.includes('a@x.test'))!;
   expect(mail.headers['list-unsubscribe-post']).toBe('List-Unsubscribe=One-Click');
+  expect(mail.headers['list-id']).toMatch(new RegExp(`^<news\\.${tenant.slug}\\.[a-z.]+>$`));
   const path = pathIn(mail.headers['list-unsubscribe']);
   expect(path).toMatch(/^\/unsubscribe\/[\w.-]+$/);
   expect(decoded(mail)).toContain(`Unsubscribe: ${base}${path}`);
@@ -125,6 +126,7 @@ test('required mail has neither headers nor links, and an old link does not unsu
   expect(mails).toHaveLength(2);
   for (const one of mails) {
     expect(one.headers['list-unsubscribe']).toBeUndefined();
+    expect(one.headers['list-id']).toBeUndefined();
     expect(decoded(one)).not.toContain('nsubscribe');
   }
 });

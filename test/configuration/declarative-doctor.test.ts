@@ -1,13 +1,15 @@
 /** `belfry doctor` checks whether each channel of a database could send. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import type { OrganizationDocument } from '../../src/core/configuration/document.ts';
 import { createCipher } from '../../src/lib/cipher.ts';
 import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
+import { DomainCheckLimits } from '../../src/services/configuration/domain-check-limits.ts';
 import { runDoctorChecks } from '../../src/services/operations/doctor.ts';
 import { testDatabase } from '../support/database.ts';
 import { everything, exampleOrganization, webhookSecret } from '../support/declarative.ts';
 import { openHttpPeer } from '../support/http-peer.ts';
 import { runSql } from '../support/sql.ts';
+import { openZoneServer } from '../support/zone.ts';
 
 let runtime: Awaited<ReturnType<typeof testDatabase>>;
 beforeAll(async () => {
@@ -173,4 +175,33 @@ test('asks for a public address for promotional mail only if it is sent', async 
   organization.channels![0]!.providers = providers!;
   await apply(organization);
   expect(await find()).toMatchObject({ ok: false });
+});
+
+test('warns about a name in EHLO that does not resolve, without failing, and within seconds', async () => {
+  const dns = await openZoneServer();
+  onTestFinished(() => dns.close());
+  const smtp = { use: 'smtp', host: 'mail.acme.test', from: 'a@acme.test' };
+  const own = { ...smtp, ehlo_name: 'out.acme.test' };
+  const providers = [smtp, own, { ...smtp, ehlo_name: 'lost.acme.test' }];
+  const organization = await exampleOrganization();
+  await apply({ ...organization, channels: [{ slug: 'mail', name: 'Mail', type: 'email', providers }], projects: [] });
+  dns.serve({ 'out.acme.test AAAA': '2001:db8::1' }, { 'lost.acme.test A': 'drop', 'lost.acme.test AAAA': 'drop' });
+  const deps = {
+    ...runtime.deps,
+    hostName: 'belfry.acme.test',
+    domainCheckLimits: new DomainCheckLimits([dns.address]),
+  };
+  const began = performance.now();
+  const checks = (await runDoctorChecks(deps, Date.now())).filter(({ name }) => name === 'mail names');
+  expect(performance.now() - began).toBeLessThan(20_000);
+  expect(checks).toEqual([
+    {
+      name: 'mail names',
+      ok: true,
+      detail: expect.stringMatching(
+        /^warning: acme\/mail, provider 1 \(smtp\) introduces itself as belfry\.acme\.test, which does not resolve/,
+      ),
+    },
+    { name: 'mail names', ok: true, detail: expect.stringMatching(/^lost\.acme\.test could not be looked up/) },
+  ]);
 });

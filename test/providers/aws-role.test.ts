@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createOutbound } from '../../src/lib/outbound.ts';
-import { AwsRole } from '../../src/providers/aws-role.ts';
+import { EnvironmentRole } from '../../src/providers/aws-role.ts';
 import { providers } from '../../src/providers/index.ts';
 import { checkEntry } from '../../src/providers/provider.ts';
 import { exampleOutgoing } from '../support/compliance.ts';
@@ -94,7 +94,7 @@ async function open(
   const peer = await openHttpPeer(reply);
   const ses = await openHttpPeer({ body: '{"MessageId":"m-1"}' });
   const outbound = createOutbound({ allow: ['127.0.0.0/8'] });
-  const awsRole = new AwsRole(allowed, { ...env(peer.url), AWS_ENDPOINT_URL_SESV2: ses.url });
+  const awsRole = new EnvironmentRole(allowed, { ...env(peer.url), AWS_ENDPOINT_URL_SESV2: ses.url });
   const settings = { region: 'eu-central-1', from: 'a@acme.test', use_role: true };
   const sender = providers.ses!.open(settings as never, { outbound, awsRole });
   onTestFinished(async () => {

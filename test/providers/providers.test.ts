@@ -127,6 +127,7 @@ const open = new Set([
   'vapid.public_key',
   'discord-bot.public_key',
   'ses.access_key_id',
+  'smtp.oauth2_token_url',
   'sns.access_key_id',
   'apns.key_id',
   'twilio-voice.api_key_sid',

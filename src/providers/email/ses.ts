@@ -1,36 +1,47 @@
 /** https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html */
 import { encodeWord } from 'nodemailer/lib/mime-funcs';
 import { Type } from 'typebox';
-import { awsSettings, awsUrlOf, deniedErrors, findAwsCredentials, findAwsMistakes, signAws } from '../aws.ts';
+import {
+  awsDependencies,
+  awsSettings,
+  awsUrlOf,
+  deniedErrors,
+  findAwsCredentials,
+  findAwsMistakes,
+  signAws,
+} from '../aws.ts';
 import { hashPieces, jsonFiles, withFiles } from '../http-files.ts';
 import { type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 import * as email from './message.ts';
 
-const Settings = settings({
-  ...awsSettings('ses:SendEmail', ' of the sending identity'),
-  configuration_set: Type.Optional(
-    Type.String({
-      maxLength: 64,
-      pattern: '^[A-Za-z0-9_-]+$',
-      patternHint: 'must be letters, digits, dashes and underscores',
-      description: 'The configuration set to use. Default: the identity’s own, if it has one.',
-    }),
-  ),
-  from: email.From,
-  reply_to: email.ReplyTo,
-  endpoint: email.endpoint('the region’s'),
-  topic_arn: Type.Optional(
-    Type.String({
-      maxLength: 512,
-      pattern: '^arn:aws[a-z-]*:sns:[a-z0-9-]+:\\d{12}:[A-Za-z0-9_-]+(\\.fifo)?$',
-      patternHint: 'must be an ARN such as arn:aws:sns:eu-central-1:123456789012:belfry',
-      description: 'The ARN of the SNS topic that SES publishes events to. Requests of other topics are refused.',
-    }),
-  ),
-  timeout_ms: email.TimeoutMs,
-});
+const Settings = settings(
+  {
+    ...awsSettings('ses:SendEmail', ' of the sending identity'),
+    configuration_set: Type.Optional(
+      Type.String({
+        maxLength: 64,
+        pattern: '^[A-Za-z0-9_-]+$',
+        patternHint: 'must be letters, digits, dashes and underscores',
+        description: 'The configuration set to use. Default: the identity’s own, if it has one.',
+      }),
+    ),
+    from: email.From,
+    reply_to: email.ReplyTo,
+    endpoint: email.endpoint('the region’s'),
+    topic_arn: Type.Optional(
+      Type.String({
+        maxLength: 512,
+        pattern: '^arn:aws[a-z-]*:sns:[a-z0-9-]+:\\d{12}:[A-Za-z0-9_-]+(\\.fifo)?$',
+        patternHint: 'must be an ARN such as arn:aws:sns:eu-central-1:123456789012:belfry',
+        description: 'The ARN of the SNS topic that SES publishes events to. Requests of other topics are refused.',
+      }),
+    ),
+    timeout_ms: email.TimeoutMs,
+  },
+  { dependentRequired: awsDependencies },
+);
 
 export const ses: Provider<typeof Settings> = {
   name: 'ses',

@@ -1,35 +1,50 @@
 /** https://docs.aws.amazon.com/sns/latest/api/API_Publish.html, to a phone number. */
 import { Type } from 'typebox';
-import { awsSettings, awsUrlOf, deniedErrors, findAwsCredentials, findAwsMistakes, signAws } from '../aws.ts';
+
+
+import {
+  awsDependencies,
+  awsSettings,
+  awsUrlOf,
+  deniedErrors,
+  findAwsCredentials,
+  findAwsMistakes,
+  signAws,
+} from '../aws.ts';
+
 import { truncate } from '../chat-text.ts';
+
 import { endpoint as apiEndpoint, join, TimeoutMs } from '../fields.ts';
 import { type Failure, type ProviderAnswer, sendHttp } from '../http-outcome.ts';
 import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 
-const Settings = settings({
-  ...awsSettings('sns:Publish', ''),
-  sender_id: Type.Optional(
-    Type.String({
-      pattern: '^[A-Za-z0-9-]{1,11}$',
-      patternHint: 'must be up to 11 letters, digits and dashes',
-      description: 'The sender name, if the country of the recipient allows one. Default: the account’s own.',
-    }),
-  ),
-  origination_number: Type.Optional(
-    Type.String({
-      pattern: '^\\+?[0-9]{3,15}$',
-      patternHint: 'must be a number such as +15555550100',
-      description: 'A phone number of the account to send from. Default: AWS chooses one.',
-    }),
-  ),
-  sms_type: Type.Optional(
-    Type.Enum(['Transactional', 'Promotional'], { description: 'The kind of messages. Default: Transactional.' }),
-  ),
-  endpoint: apiEndpoint('the region’s', 'that of a VPC endpoint'),
-  timeout_ms: TimeoutMs,
-});
+const Settings = settings(
+  {
+    ...awsSettings('sns:Publish', ''),
+    sender_id: Type.Optional(
+      Type.String({
+        pattern: '^[A-Za-z0-9-]{1,11}$',
+        patternHint: 'must be up to 11 letters, digits and dashes',
+        description: 'The sender name, if the country of the recipient allows one. Default: the account’s own.',
+      }),
+    ),
+    origination_number: Type.Optional(
+      Type.String({
+        pattern: '^\\+?[0-9]{3,15}$',
+        patternHint: 'must be a number such as +15555550100',
+        description: 'A phone number of the account to send from. Default: AWS chooses one.',
+      }),
+    ),
+    sms_type: Type.Optional(
+      Type.Enum(['Transactional', 'Promotional'], { description: 'The kind of messages. Default: Transactional.' }),
+    ),
+    endpoint: apiEndpoint('the region’s', 'that of a VPC endpoint'),
+    timeout_ms: TimeoutMs,
+  },
+  { dependentRequired: awsDependencies },
+);
 
 const contentType = 'application/x-www-form-urlencoded; charset=utf-8';
 
