@@ -247,11 +247,13 @@ export class Senders {
     }
     open.failures++;
     if (open.failures < failuresToOpen) return;
+    const now = performance.now();
     const isAgain = open.circuitOpenUntil !== 0;
+    // Messages that were in flight when the circuit opened are no tests.
+    if (isAgain && open.circuitOpenUntil <= now) open.failedTests++;
     const ownMs = Math.min(openMs.first * 2 ** open.failedTests, openMs.max);
     const askedMs = Math.min((outcome.retryAfterSeconds ?? 0) * 1_000, lookUp(maxOpenMsOfType, open.type) ?? maxOpenMs);
-    open.circuitOpenUntil = performance.now() + Math.max(ownMs, askedMs);
-    open.failedTests++;
+    open.circuitOpenUntil = now + Math.max(ownMs, askedMs);
     this.#outages.circuitOpened(channel, open.provider, open.circuitOpenUntil, isAgain);
     // The test message alone decides whether the circuit opens again.
     open.failures = failuresToOpen - 1;

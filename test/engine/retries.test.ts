@@ -101,7 +101,7 @@ describe('an email', () => {
 
   test('to a full mailbox opens no circuit, and is not passed on to the next provider', async () => {
     const { server, tenant } = await openMail(({ verb, to }) =>
-      verb === 'RCPT' && to.startsWith('p') ? '452 4.2.2 full' : undefined,
+      verb === 'RCPT' && to.startsWith('p') ? '552 5.2.2 full' : undefined,
     );
     const full = Array.from({ length: 12 }, (_, i) => `p${i}@x.test`);
     const provider = { use: 'smtp', host: '127.0.0.1', port: server.port, from: 'a@acme.test', starttls: 'never' };

@@ -5,6 +5,7 @@ import { settleOutcome } from '../../src/engine/settlements.ts';
 import { OutboundError } from '../../src/lib/outbound.ts';
 import { sendHttp } from '../../src/providers/http-outcome.ts';
 import { httpSender, type Tools } from '../../src/providers/sending.ts';
+import { passTime } from '../support/pass-time.ts';
 
 type Channel = Parameters<Senders['send']>[0];
 const delivery = { attempts: 8, provider_attempts: 8, provider_index: 0, may_have_arrived: false } as never;
@@ -87,4 +88,24 @@ test('a wait that a provider reads from its response is limited to a day', async
   const senders = sendersWith(async () => ({ status: 200, headers: {}, text: '' }));
   const channel = channelOf(() => async () => ({ ok: false, retry: true, retryAfterSeconds: 1e12, reason: '429' }));
   expect(await senders.send(channel, 0, outgoing)).toMatchObject({ retryAfterSeconds: 86_400 });
+});
+
+test('a circuit stays open for half a minute, and after tests that failed for two minutes at most', async () => {
+  const senders = sendersWith(async () => ({ status: 503, headers: {}, text: '' }));
+  const channel = channelOf(
+    ({ outbound }) =>
+      () =>
+        sendHttp(outbound, { url: 'http://x.test/' }),
+  );
+  const openSeconds = () =>
+    Math.round((senders.circuitOpenUntil(channel, 0, performance.now()) - performance.now()) / 1_000);
+  // Those beyond the tenth were in flight, and test nothing.
+  for (let i = 0; i < 15; i++) await senders.send(channel, 0, outgoing);
+  const seconds = [openSeconds()];
+  for (let i = 0; i < 4; i++) {
+    passTime(seconds.at(-1)! * 1_000 + 1_000);
+    await senders.send(channel, 0, outgoing);
+    seconds.push(openSeconds());
+  }
+  expect(seconds).toEqual([30, 60, 120, 120, 120]);
 });

@@ -92,7 +92,7 @@ test('has retries, bounces, a complaint, a digest, preferences and acknowledged 
   const [found] = await rowsOf<Record<string, number>>(`
     select count(*) filter (where d.status = 'sent' and d.attempts > 1)::int as retried,
       count(*) filter (where d.reason = 'bounced')::int as bounced,
-      count(*) filter (where d.attempts = 8 and d.status = 'failed')::int as exhausted,
+      count(*) filter (where d.attempts > 8 and d.status = 'failed')::int as exhausted,
       count(distinct d.digest_id)::int as digests,
       count(*) filter (where d.reason = 'preference.off')::int as unsubscribed,
       count(*) filter (where d.reason = 'address.suppressed')::int as suppressed,
