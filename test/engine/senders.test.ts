@@ -109,3 +109,32 @@ test('a circuit stays open for half a minute, and after tests that failed for tw
   }
   expect(seconds).toEqual([30, 60, 120, 120, 120]);
 });
+
+test('an answer that wrong settings may cause counts once another address was reached, and never before the next provider', async () => {
+  const doubtful = { ok: false, retry: false, gone: true, doubt: 'check x', reason: '400: bad' } as const;
+  const held: string[] = [];
+  const nothing = () => {};
+  const outages = {
+    circuitOpened: nothing,
+    messageSent: nothing,
+    settingsDoubted: (_: unknown, __: string, why: string) => held.push(why),
+  };
+  const senders = new Senders({ outbound: {} as Tools['outbound'] }, outages);
+  const channel = channelOf(
+    () =>
+      async ({ address }) =>
+        address === 'good' ? { ok: true } : doubtful,
+  );
+  const sendTo = (address: string, to = channel) => senders.send(to, 0, { id: '1', address } as never);
+  const waits = { ok: false, retry: true, ofRecipient: true, reason: '400: bad: check x' };
+  // The same address again says nothing new.
+  for (let i = 0; i < 20; i++) expect(await sendTo('a')).toEqual(waits);
+  for (let i = 0; i < 8; i++) expect(await sendTo(`b${i}`)).toEqual(waits);
+  expect(held).toEqual([]);
+  expect(await sendTo('c')).toEqual(waits);
+  expect(held).toEqual([expect.stringMatching(/^10 addresses in a row .*check x/)]);
+  expect(await sendTo('good')).toEqual({ ok: true });
+  expect(await sendTo('c')).toEqual({ ok: false, retry: false, gone: true, reason: '400: bad' });
+  const two = { ...channel, id: 2, providers: [channel.providers[0]!, channel.providers[0]!] };
+  expect(await sendTo('c', two)).toEqual({ ok: false, retry: false, reason: '400: bad' });
+});

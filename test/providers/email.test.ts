@@ -69,6 +69,40 @@ describe('on the wire', () => {
     });
   });
 
+  const variables =
+    '{{ a }} {% b %} {# c #} {$d} [[e]] %recipient.f% %unsubscribe_url% {{{ pm:unsubscribe }}} 100 % {}';
+  const replaced = {
+    brevo: /\{\{|\{%|\{#/,
+    mailersend: /\{\{|\{%|\{#|\{\$/,
+    sparkpost: /\{\{(?!opening_double_curly\(\)\}\})/,
+    mailjet: /\[\[/,
+    mailgun: /%(recipient|unsubscribe)[\w.]*%/,
+    postmark: /\{\{\{\s*pm:/,
+  };
+
+  it.each(Object.entries(replaced))(
+    '%s receives no variable that it would replace, and shows the same',
+    async (name, pattern) => {
+      const content = { title: variables, text: variables, html: `<p>${variables}</p>`, missing: [] };
+      const { seen } = await send(emailCases[name as 'brevo'], { outgoing: { content } });
+      const isForm = name === 'mailgun';
+      const body = isForm ? seen.body : JSON.stringify(JSON.parse(seen.body));
+      expect(body).not.toMatch(pattern);
+      if (name === 'sparkpost') return;
+      const shown = body.replaceAll('\u2060', '').replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
+      expect(shown.split(variables)).toHaveLength(4);
+    },
+  );
+
+  it.each(['sendgrid', 'resend', 'ses', 'mailtrap'] as const)(
+    '%s replaces nothing, and receives the text as it is',
+    async name => {
+      const content = { title: variables, text: variables, html: `<p>${variables}</p>`, missing: [] };
+      const { seen } = await send(emailCases[name] as typeof emailCases.resend, { outgoing: { content } });
+      expect(seen.body.split(variables)).toHaveLength(4);
+    },
+  );
+
   it('brevo, sparkpost, mailersend and mailtrap receive one-click unsubscribe', async () => {
     const outgoing = { unsubscribeUrl: 'https://b.test/u' };
     const headers = {

@@ -1,6 +1,6 @@
 /** What the compliance cases of chat, push and alerting services leave out. */
 import { describe, expect, it } from 'vitest';
-import { truncateBytes } from '../../src/providers/chat-text.ts';
+import { truncate, truncateBytes } from '../../src/providers/chat-text.ts';
 import { serviceCases } from '../support/compliance-services.ts';
 import type { RecordedRequest } from '../support/http-peer.ts';
 import { render } from '../support/render.ts';
@@ -18,11 +18,25 @@ describe('a message of type chat', () => {
   });
 });
 
+describe('truncate', () => {
+  it('never splits a character as people see it', () => {
+    expect(truncate('Straße', 6)).toBe('Straße');
+    expect(truncate('ab👩‍👩‍👧x', 6)).toBe('ab…');
+    expect(truncate('ab🇩🇪🇫🇷', 6)).toBe('ab…');
+    expect(truncate('abe\u0301x', 4)).toBe('ab…');
+    expect(truncate('ab', 0)).toBe('…');
+    const pile = truncate(`a${'\u0301'.repeat(200)}`, 100);
+    expect(pile).toHaveLength(100);
+  });
+});
+
 describe('truncateBytes', () => {
   it('keeps what fits, and never splits a character', () => {
     expect(truncateBytes('äöü', 6)).toBe('äöü');
     expect(truncateBytes('äöüx', 6)).toBe('ä…');
     expect(truncateBytes('😀😀', 7)).toBe('😀…');
+    expect(truncateBytes('a👩‍👩‍👧x', 10)).toBe('a…');
+    expect(truncateBytes('ab', 1)).toBe('…');
   });
 });
 

@@ -39,7 +39,7 @@ const unescapeText = (text: string) => decode(text).replace(/\\([!-/:-@[-`{-~])/
 const all = (pattern: RegExp, ...texts: string[]) => texts.flatMap(text => text.match(pattern) ?? []);
 
 /** Mattermost splits the text at everything but letters, digits and :.-_@, and looks at each word and at its parts. */
-function mattermostMentions(text: string, read = unescapeText): string[] {
+function wordMentions(text: string, read = unescapeText): string[] {
   return read(text)
     .split(/[^\p{L}\p{N}:._@-]+/u)
     .flatMap(word => [word, ...word.split(/[.:-]/)])
@@ -101,7 +101,7 @@ const markdown = (field: string, rings: (text: string) => string[]): Judge => ({
 export const chatJudges: Record<string, Judge> = {
   slack,
   // Mattermost accepts the same requests, and shows the text.
-  'slack-webhook': { ...slack, rings: body => [...slack.rings(body), ...mattermostMentions(body.text)] },
+  'slack-webhook': { ...slack, rings: body => [...slack.rings(body), ...wordMentions(body.text)] },
   'discord-webhook': discord,
   'discord-bot': discord,
   'teams-workflow': {
@@ -117,7 +117,7 @@ export const chatJudges: Record<string, Judge> = {
     marks: ({ text, parse_mode }) => (parse_mode === 'HTML' ? htmlMarks(text) : []),
     frame: ({ reply_markup }) => withoutTexts(reply_markup ?? {}),
   },
-  mattermost: markdown('message', mattermostMentions),
+  mattermost: markdown('message', wordMentions),
   // The parser of older servers looks at the raw text.
   rocketchat: markdown('text', text => all(/(?:^|[\s>*_~("'])@[0-9a-z_.-]+/gim, text, unescapeText(text))),
   zulip: markdown('content', text =>
@@ -143,8 +143,8 @@ export const chatJudges: Record<string, Judge> = {
   signal: { rings: body => (body.mentions || body.text_mode ? ['mention'] : []), marks: body => Object.keys(body) },
   apprise: {
     rings: ({ title = '', body }) => [
-      ...mattermostMentions(title, text => text),
-      ...mattermostMentions(body.replace(/<[^>]*>/g, ' '), decode),
+      ...wordMentions(title, text => text),
+      ...wordMentions(body.replace(/<[^>]*>/g, ' '), decode),
     ],
     marks: ({ body, format }) => (format === 'html' ? htmlMarks(body) : []),
   },

@@ -12,6 +12,7 @@ const pem = (key: ReturnType<typeof generateKeyPairSync>['privateKey']) =>
 
 export const google = generateKeyPairSync('rsa', { modulusLength: 2048 });
 export const apple = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+export const appleKey = pem(apple.privateKey);
 
 /** Google's token endpoint, apart from the server of the suite, which counts messages only. */
 const signIn = createServer((request, response) => {
@@ -78,7 +79,7 @@ export const pushCases = {
     settings: url => ({
       team_id: 'A1B2C3D4E5',
       key_id: 'F6G7H8I9J0',
-      private_key: pem(apple.privateKey),
+      private_key: appleKey,
       bundle_id: 'com.acme.shop',
       ttl_seconds: 60,
       endpoint: url,

@@ -1,7 +1,6 @@
 /** https://docs.aws.amazon.com/sns/latest/api/API_Publish.html, to a phone number. */
 import { Type } from 'typebox';
 
-
 import {
   awsDependencies,
   awsSettings,
