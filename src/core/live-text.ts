@@ -2,8 +2,6 @@
  * Text as its recipient got it. The links in it act in the recipient's name: they acknowledge, unsubscribe and change
  * preferences. So it is not a string: `textFor` is the only way to read it, and asks for whom.
  */
-import { compactPattern } from './feedback/identify.ts';
-
 declare const live: unique symbol;
 
 export interface LiveText {
@@ -18,10 +16,12 @@ export const sampleToken = 'preview';
 
 /** Tokens of links, of recipients, of tracked links and of buttons, and return paths, wherever and however a template put them. */
 const tokens = new RegExp(
-  [
-    String.raw`[0-9a-z]{1,10}(?:\.[0-9a-z]{1,10}){2}(?:\.[\w-]{1,100}){0,2}\.[\w-]{43}(?![\w-])`,
-    String.raw`(?:b-)?${compactPattern}(?:-[ar012])?(?:\.[\w-]{1,2200})?[.-][0-9a-z]{16}(?![0-9a-z])`,
-  ].join('|'),
+  // Both kinds begin alike, which is read once: most words are neither.
+  `[0-9a-z]{1,10}(?:${[
+    String.raw`(?:\.[0-9a-z]{1,10}){2}(?:\.[\w-]{1,100}){0,2}\.[\w-]{43}(?![\w-])`,
+    // After `b-`, that of a return path.
+    String.raw`(?:-[0-9a-z]{1,10})?-[0-9a-z]{1,25}-[0-9a-z]{1,10}(?:-[ar012])?(?:\.[\w-]{1,2200})?[.-][0-9a-z]{16}(?![0-9a-z])`,
+  ].join('|')})`,
   'gi',
 );
 

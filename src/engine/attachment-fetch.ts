@@ -49,7 +49,7 @@ export class AttachmentFetches {
   }
 
   /** Returns the stored file: another worker's if that was faster. Throws AttachmentError or AttachmentsBusyError. */
-  fetch(request: FetchRequest) {
+  fetchFile(request: FetchRequest) {
     const { organization_id: organizationId } = request;
     return this.#slots.run(organizationId, async signal => {
       let held = 0;

@@ -97,7 +97,7 @@ export class AttachmentFiles {
     let stored = await this.findFacts(owner, references);
     const missing = references.filter(one => !stored.some(({ source }) => source === sourceOf(one)));
     if (missing.some(({ url }) => url !== undefined)) {
-      const fetching = this.#fetching.get(key) ?? this.#fetch(key, owner, missing, sumOf(stored));
+      const fetching = this.#fetching.get(key) ?? this.#fetchMissing(key, owner, missing, sumOf(stored));
       await fetching;
       stored = await this.findFacts(owner, references);
     }
@@ -121,11 +121,16 @@ export class AttachmentFiles {
     return files;
   }
 
-  #fetch(key: string, owner: Owner, missing: readonly AttachmentReference[], storedBytes: number): Promise<void> {
+  #fetchMissing(
+    key: string,
+    owner: Owner,
+    missing: readonly AttachmentReference[],
+    storedBytes: number,
+  ): Promise<void> {
     const fetchAll = async () => {
       let left = attachmentLimits.bytes - storedBytes;
       for (const { url } of missing) {
-        if (url !== undefined) left -= (await this.#fetches.fetch({ ...owner, url, maxBytes: left }))?.bytes ?? 0;
+        if (url !== undefined) left -= (await this.#fetches.fetchFile({ ...owner, url, maxBytes: left }))?.bytes ?? 0;
       }
     };
     const fetching = fetchAll().finally(() => this.#fetching.delete(key));

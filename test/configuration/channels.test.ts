@@ -49,6 +49,7 @@ describe('a channel', () => {
       max_complaint_percent: 0.3,
       providers: [{ ...open, secrets_set: ['password'] }],
       paused: false,
+      paused_reason: null,
       project: null,
       problem: null,
       interactions: [],

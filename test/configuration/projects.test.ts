@@ -30,7 +30,13 @@ describe('creating', () => {
 
   test('an application and an event below it succeeds', async () => {
     const application = await ask({ method: 'POST', path: `${shop}a/`, body: { slug: 'app', name: 'App' } });
-    expect(application.body).toEqual({ slug: 'app', name: 'App', paused: false, created_at: expect.any(String) });
+    expect(application.body).toEqual({
+      slug: 'app',
+      name: 'App',
+      paused: false,
+      paused_reason: null,
+      created_at: expect.any(String),
+    });
     const body = { slug: 'made', name: 'Made', active: false };
     const event = await ask({ method: 'POST', path: `${shop}a/app/e/`, body });
     expect(event.status, event.text).toBe(201);
@@ -40,6 +46,7 @@ describe('creating', () => {
       context_schema: null,
       sample_context: null,
       paused: false,
+      paused_reason: null,
       created_at: expect.any(String),
       notifications: [],
     });

@@ -99,7 +99,12 @@ import {
   settleWebhookMessagesAcrossTenants,
 } from '../../src/db/ledger/webhook-queue.ts';
 import { listDeadWorkersAcrossTenants, releaseOccurrencesAcrossTenants } from '../../src/db/ledger/workers.ts';
-import { beginOutage, endOutage, listOutagesAcrossTenants } from '../../src/db/operations/channel-outages.ts';
+import {
+  beginOutage,
+  endOutage,
+  holdChannel,
+  listOutagesAcrossTenants,
+} from '../../src/db/operations/channel-outages.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { passTime } from '../support/pass-time.ts';
 
@@ -650,6 +655,9 @@ async function runWebhooks(): Promise<unknown> {
   await beginOutage(pool, organization, channel, 'smtp');
   const outages = await listOutagesAcrossTenants(pool);
   await endOutage(pool, organization, channel);
+  await holdChannel(pool, organization, channel, { provider: 'apns', reason: 'check it' });
+  await endOutage(pool, organization, channel);
+  await pool.query('update channels set paused_at = null where organization_id = $1', [organization]);
   await settleDeliveriesAcrossTenants(pool, outcomes(sendingIds.filter((_, i) => i % 200 === 7).slice(0, 10)));
   const due = await listDueWebhooksAcrossTenants(pool);
   const claimed = await claimWebhookMessages(pool, organization, 1, 5);

@@ -119,7 +119,7 @@ export const texts = isolated({
   sent: 'Sent',
   nextAttempt: 'Next attempt',
   triedUntil: 'Tried until',
-  attemptsNotListed: (count: Part) => `${count} more attempts in between are counted, but not listed.`,
+  attemptsNotListed: (count: number) => `${countOf(count, 'more attempt')} in between: counted, but not listed.`,
   message: 'Message',
   loadingTheMessage: 'Loading the message',
   accepted: 'Accepted',
