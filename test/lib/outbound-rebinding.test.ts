@@ -140,7 +140,7 @@ test('a kept connection stays open when its name changes', async () => {
   names.answers(host, [allowed], [{ type: 'A', data: '127.0.0.1' }]);
   const statuses: unknown[] = [];
   // If the kept connection is not free yet, another would be opened, and is refused.
-  for (let i = 0; i < 20; i++) {
+  for (let i = 0; i < 1_000 && statuses.filter(status => status === 200).length < 2; i++) {
     statuses.push(
       await outbound.request(url(), get).then(
         ({ status }) => status,
@@ -149,8 +149,7 @@ test('a kept connection stays open when its name changes', async () => {
     );
     await new Promise(setImmediate);
   }
-  expect(statuses.filter(status => status === 200).length).toBeGreaterThan(1);
-  expect(statuses.filter(status => status !== 200 && status !== 'refused')).toEqual([]);
+  expect(statuses.filter(status => status !== 'refused')).toEqual([200, 200]);
   expect([reached, trapped]).toEqual([1, 0]);
 });
 
