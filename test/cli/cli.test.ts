@@ -258,7 +258,7 @@ describe('key', () => {
 });
 
 describe('trigger and simulate', () => {
-  test('do the same on the database and on a server', async () => {
+  test('do the same on the database and on a server', { tags: ['sweep'] }, async () => {
     const key = await createKey('sender');
     const { stdout } = await local(
       ...['key', 'create', '--org', 'acme', '--name', 'machine', '--permission', 'event:trigger'],
@@ -417,7 +417,7 @@ describe('migrate and doctor', () => {
 });
 
 describe('outcomes', () => {
-  test('are listed and explained the same on the database and over the API', async () => {
+  test('are listed and explained the same on the database and over the API', { tags: ['sweep'] }, async () => {
     const key = await createKey('outcomes');
     const [headers, body] = [
       { authorization: `Key ${key}`, 'content-type': 'application/json' },

@@ -246,7 +246,7 @@ test('every item of a digest is reported as sent, and every occurrence as comple
   await receiver.until('occurrence.completed', 2);
 });
 
-test('a message whose worker died is reported as unknown if the channel holds it', async () => {
+test('a message whose worker died is reported as unknown if the channel holds it', { tags: ['sweep'] }, async () => {
   const providers = [{ use: 'slack-webhook', url: 'https://hooks.slack.test/services/T0/B0/abcdefghijklmnop' }];
   const channels = [{ slug: 'room', name: 'Room', type: 'slack', on_unknown: 'hold', providers }];
   const tenant = await world.tenant({ users: ['ann@x.test'], channels, notifications: [{ channels: ['room'] }] });

@@ -2,6 +2,7 @@
  * Signing in with a real browser and a virtual authenticator: passkeys, codes, password resets, sessions.
  *
  * @module-tag browser
+ * @module-tag sweep
  */
 import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';

@@ -66,7 +66,7 @@ async function untilOutcome(id: string, outcome: string): Promise<void> {
   });
 }
 
-test('every page affected by a pause shows how much is waiting and can resume it', async () => {
+test('every page affected by a pause shows how much is waiting and can resume it', { tags: ['sweep'] }, async () => {
   await page.goto('/o/demo/channels/hooks');
   await button('Pause').click();
   await dialog().getByLabel('Reason (optional)').fill('the receiver is being moved');
@@ -146,7 +146,9 @@ test('a person’s page shows registrations with their data, and an instance-wid
 });
 
 describe('a failed delivery', () => {
-  test('shows the predicted outcome before a retry and the actual one after it, with matching counts', async () => {
+  test('shows the predicted outcome before a retry and the actual one after it, with matching counts', {
+    tags: ['sweep'],
+  }, async () => {
     status = 400;
     const id = await triggerAlertUntil('failed');
     status = 200;

@@ -372,7 +372,7 @@ describe('the storage limit of an organization', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 429, 429, 429]);
   });
 
-  test('applies to fetched files, and the message says what to do', async () => {
+  test('applies to fetched files, and the message says what to do', { tags: ['sweep'] }, async () => {
     const peer = await openHttpPeer({ headers: { 'content-type': 'text/csv' }, body: 'a;b' });
     onTestFinished(() => peer.close());
     const tenant = await mailTenant({ users: ['ann@x.test'] });

@@ -222,7 +222,7 @@ describe.concurrent('a change between accepting and sending', () => {
     expect(await tenant.outcomes(id)).toEqual(two.map(email => `${email} suppressed: channel.missing`));
   });
 
-  test('a deleted event sends nothing, before and after the expansion', async () => {
+  test('a deleted event sends nothing, before and after the expansion', { tags: ['sweep'] }, async () => {
     const tenant = await world.tenant({ users: two });
     const early = await tenant.trigger({ delay: '3s' });
     await pauseChannel(tenant);

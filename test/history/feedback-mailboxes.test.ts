@@ -177,7 +177,7 @@ test('mails are read by the threads for mails, in the name of the organization',
   expect(await tenant.outcomes(id)).toEqual(['ada@x.test failed: bounced']);
 });
 
-test('a long mailbox is read in several turns', async () => {
+test('a long mailbox is read in several turns', { tags: ['sweep'] }, async () => {
   await viaSmtp();
   for (let i = 0; i < mailboxLimits.messages + 1; i++) imap.add(`Subject: ${i}\r\n\r\nHello.\r\n`);
   await poll();

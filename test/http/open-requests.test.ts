@@ -131,7 +131,7 @@ const ends: Record<string, () => Promise<{ opened: EventStream; end: () => Promi
   },
 };
 
-test('a stream ends with what allowed it, and no other one does', async () => {
+test('a stream ends with what allowed it, and no other one does', { tags: ['sweep'] }, async () => {
   const kept = await stream({ authorization: `Bearer ${await tokenOf(tenant, 'cid@x.test')}` }, 'cid@x.test');
   const opened: [string, Awaited<ReturnType<(typeof ends)[string]>>][] = [];
   for (const [name, openOne] of Object.entries(ends)) opened.push([name, await openOne()]);

@@ -32,7 +32,9 @@ const account = (args: string[], input = '', env = {}) =>
     input,
   );
 
-test('an account is created, listed, given a new password and removed while the server is running', async () => {
+test('an account is created, listed, given a new password and removed while the server is running', {
+  tags: ['sweep'],
+}, async () => {
   const email = 'operator@people.test';
   const created = await account(['create', '--email', 'Operator@people.test', '--name', 'Op', '--admin']);
   expect([created.code, created.stderr]).toEqual([0, '']);

@@ -234,7 +234,7 @@ describe('password and code in one request', () => {
     }
   });
 
-  test('reveal nothing unless both are right', async () => {
+  test('reveal nothing unless both are right', { tags: ['sweep'] }, async () => {
     const owner = await person();
     const without = await person();
     const { secret } = await enroll(owner);

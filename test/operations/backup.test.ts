@@ -106,7 +106,7 @@ test('a backup shows one moment, and blocks no one', async () => {
   expect(await runSql(source, 'select distinct first_name as name from users')).toEqual([{ name: 'Changed' }]);
 });
 
-test('a backup of an older version is restored and migrated', async () => {
+test('a backup of an older version is restored and migrated', { tags: ['sweep'] }, async () => {
   const old = await createEmpty();
   const names = await migrationNames();
   const database = openDatabase({ url: old, name: 'test', connections: 1 });
