@@ -3,7 +3,7 @@
  * release before it.
  */
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -27,9 +27,14 @@ export async function unpackPreviousVersion(): Promise<PreviousVersion> {
   });
   const folder = await mkdtemp(path.join(tmpdir(), 'belfry-previous-'));
   const archive = path.join(folder, 'previous.tar');
-  await git('archive', `--output=${archive}`, commit, 'src', 'migrations', 'package.json', 'openapi.json');
+  const files = ['src', 'migrations', 'package.json', 'package-lock.json', 'openapi.json'];
+  await git('archive', `--output=${archive}`, commit, ...files);
   await run('tar', ['-xf', archive, '-C', folder]);
-  // Uses the current packages instead of those of its time.
-  await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'));
+  // Its own packages: it may import some that this version no longer has. PostgreSQL is that of this version.
+  const options = ['--omit=dev', '--omit=optional', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
+  await run('npm', ['ci', ...options], { cwd: folder }).catch(async error => {
+    await rm(folder, { recursive: true, force: true });
+    throw new Skipped(`the packages of the previous version could not be installed: ${(error as Error).message}`);
+  });
   return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
 }
