@@ -9,16 +9,21 @@ export const TimeoutMs = Type.Optional(
   }),
 );
 
+/** A URL to which credentials are sent. */
+export const apiUrl = {
+  destination: true,
+  maxLength: 2048,
+  // A password in the URL would be stored and exported in plain text.
+  pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
+  format: 'url',
+  patternHint: 'must be an http or https URL without a user name or a query',
+} as const;
+
 /** The optional URL of an HTTP API. */
 export function endpoint(defaultUrl: string, example: string) {
   return Type.Optional(
     Type.String({
-      destination: true,
-      maxLength: 2048,
-      // A password in the URL would be stored and exported in plain text.
-      pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
-      format: 'url',
-      patternHint: 'must be an http or https URL without a user name or a query',
+      ...apiUrl,
       description: `The URL of the API, such as ${example}. Default: ${defaultUrl}.`,
     }),
   );

@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { apns } from '../../src/providers/push/apns.ts';
 import { fcm } from '../../src/providers/push/fcm.ts';
+import { fcmError } from './answers/push.ts';
 import { type ComplianceCase, exampleId as id, json } from './compliance.ts';
 
 const pem = (key: ReturnType<typeof generateKeyPairSync>['privateKey']) =>
@@ -35,15 +36,6 @@ export const serviceAccount = (tokenUri = signInUrl) =>
 
 export const appleToken = 'ab'.repeat(32);
 export const deviceOf = (token: string, app = 'com.acme.shop') => JSON.stringify({ platform: 'android', app, token });
-const fcmError = (code: number, errorCode: string, message = 'no') =>
-  json(code, {
-    error: {
-      code,
-      message,
-      status: 'X',
-      details: [{ '@type': 'type.googleapis.com/google.firebase.fcm.v1.FcmError', errorCode }],
-    },
-  });
 const apnsError = (status: number, reason: string) => json(status, { reason });
 export const pushCases = {
   fcm: {

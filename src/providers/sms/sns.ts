@@ -1,6 +1,5 @@
 /** https://docs.aws.amazon.com/sns/latest/api/API_Publish.html, to a phone number. */
 import { Type } from 'typebox';
-
 import {
   awsDependencies,
   awsSettings,
@@ -10,9 +9,7 @@ import {
   findAwsMistakes,
   signAws,
 } from '../aws.ts';
-
 import { truncate } from '../chat-text.ts';
-
 import { endpoint as apiEndpoint, join, TimeoutMs } from '../fields.ts';
 import { type Failure, type ProviderAnswer, sendHttp } from '../http-outcome.ts';
 import { maxCharacters } from '../limits.ts';

@@ -16,7 +16,7 @@ import {
 
 const oneRoom = 'the room is part of the settings';
 const nothingSent = 'nothing is sent to a service';
-const fcmError = (code: number, errorCode: string, message = 'no') =>
+export const fcmError = (code: number, errorCode: string, message = 'no') =>
   json(code, {
     error: {
       code,

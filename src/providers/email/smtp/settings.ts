@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { webhookSecret } from '../../fields.ts';
+import { apiUrl, webhookSecret } from '../../fields.ts';
 import { settings } from '../../provider.ts';
 import { From, ReplyTo } from '../message.ts';
 
@@ -141,11 +141,7 @@ export const SmtpSettings = settings(
     ),
     oauth2_token_url: Type.Optional(
       Type.String({
-        destination: true,
-        maxLength: 2048,
-        pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
-        format: 'url',
-        patternHint: 'must be an http or https URL without a user name or a query',
+        ...apiUrl,
         description: 'The token endpoint. Default: that of Microsoft or Google.',
       }),
     ),
