@@ -19,6 +19,7 @@ import {
 } from '../../src/core/states.ts';
 import type { Ask } from '../support/api.ts';
 import { type DemoConsole, openDemoConsole } from '../support/demo-console.ts';
+import { eventually } from '../support/eventually.ts';
 import { type CreatedState, createEveryState } from '../support/every-state.ts';
 import { belfry } from '../support/process.ts';
 
@@ -60,18 +61,24 @@ async function shownIn(row: Locator): Promise<Shown> {
   return readBadge(row.locator('.mantine-Badge-root').first());
 }
 
+/** How long the pointer stays before it tries again. */
+const hoverMs = 3_000;
+
 const withoutTime = (sentence: string) => sentence.replace(/(?<= at | until )(?=.*\d).+(?=\.$)/, '…');
 
-/** Reads an element with a dot and a tooltip. */
+/** Reads an element with a dot and a tooltip. Lists refresh themselves: if the element moves away, the pointer follows it. */
 async function readBadge(badge: Locator): Promise<Shown> {
   await badge.waitFor();
-  const style = (await badge.locator('.dot').getAttribute('style')) ?? '';
-  await badge.hover();
   const tooltip = page.getByRole('tooltip').first();
-  await tooltip.waitFor();
-  const sentence = await tooltip.innerText();
+  const sentence = await eventually(async () => {
+    await page.mouse.move(0, 0);
+    await tooltip.waitFor({ state: 'detached', timeout: hoverMs });
+    await badge.hover({ timeout: hoverMs });
+    return tooltip.innerText({ timeout: hoverMs });
+  });
   await page.mouse.move(0, 0);
   await tooltip.waitFor({ state: 'detached' });
+  const style = (await badge.locator('.dot').getAttribute('style')) ?? '';
   return { word: await badge.innerText(), color: /color-(\w+)-7/.exec(style)?.[1] ?? style, sentence };
 }
 

@@ -20,6 +20,8 @@ afterAll(async () => {
 const users = Array.from({ length: 12 }, (_, i) => `user${i}@x.test`);
 /** On one connection, one mail is being sent and one is ready to follow. */
 const maxInCall = 2;
+/** How long the server takes for a mail after the stop: more than the worker needs to hear of a stop. */
+const slowMs = 500;
 
 async function mailTenant(): Promise<{ tenant: Tenant; mails: () => number }> {
   const from = `ops${++tenants}@x.test`;
@@ -40,14 +42,14 @@ async function stopMidway(
   { tenant, mails }: Awaited<ReturnType<typeof mailTenant>>,
   stop: () => Promise<{ status: number; text: string }>,
 ) {
-  peer.delayMs = 500;
+  peer.delayMs = 40;
   const id = await tenant.trigger();
   await eventually(() => expect(mails()).toBeGreaterThanOrEqual(2), 20_000);
   peer.delayMs = 60_000;
   const answer = await stop();
   expect(answer.status, answer.text).toBeLessThan(300);
   const before = mails();
-  peer.delayMs = 0;
+  peer.delayMs = slowMs;
   const deliveries = await eventually(async () => {
     const found = await tenant.deliveries(id);
     expect(found.filter(({ status }) => status === 'sending')).toEqual([]);
