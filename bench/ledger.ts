@@ -7,9 +7,9 @@ import { readFile } from 'node:fs/promises';
 import type pg from 'pg';
 import { uuidv7 } from '../src/core/ids.ts';
 import { type Database, indexScansOnly, openDatabase } from '../src/db/connection/pool.ts';
-import { encodeOccurrence, storeOccurrencesAcrossTenants } from '../src/db/ledger/accept.ts';
-import { settleDeliveriesAcrossTenants } from '../src/db/ledger/deliveries.ts';
-import { storeHandedPagesAcrossTenants } from '../src/db/ledger/expand.ts';
+import { encodeOccurrence, storeOccurrencesAcrossTenants } from '../src/db/ledger/accept/accept.ts';
+import { settleDeliveriesAcrossTenants } from '../src/db/ledger/deliver/deliveries.ts';
+import { storeHandedPagesAcrossTenants } from '../src/db/ledger/expand/expand.ts';
 import { quantile, type Row, type Scenario } from './scenario.ts';
 import { openStage, type Stage } from './stage.ts';
 

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { createPartitions } from '../src/db/connection/partitions.ts';
 import { openDatabase } from '../src/db/connection/pool.ts';
-import { sumStatistics } from '../src/services/history/stats.ts';
+import { sumStatistics } from '../src/services/history/stats/stats.ts';
 import { pageRequests, type Visit } from './page-requests.ts';
 import { quantile, type Row, type Scenario } from './scenario.ts';
 import { openStage } from './stage.ts';

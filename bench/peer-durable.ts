@@ -9,7 +9,7 @@ import pg from 'pg';
 import { uuidv7 } from '../src/core/ids.ts';
 import { TriggerBody, type TriggerOptions } from '../src/core/trigger.ts';
 import { Triggered } from '../src/http/server/schemas.ts';
-import { Batcher } from '../src/lib/batcher.ts';
+import { Batcher } from '../src/lib/load/batcher.ts';
 
 interface Stored {
   id: string;

@@ -4,7 +4,7 @@
  * API and worker are separate processes, both from this file.
  */
 import { PgBoss } from 'pg-boss';
-import { Batcher } from '../src/lib/batcher.ts';
+import { Batcher } from '../src/lib/load/batcher.ts';
 import {
   connectionString,
   createLedger,

@@ -4,7 +4,7 @@
  * derived from the rows so that they match.
  */
 import type pg from 'pg';
-import { latencyBucketText } from '../src/core/latency.ts';
+import { latencyBucketText } from '../src/core/history/latency.ts';
 
 export interface Sizes {
   users: number;

@@ -11,9 +11,9 @@ import { registerHooks } from 'node:module';
 import path from 'node:path';
 import type { FeedbackReader } from '../src/core/feedback/event.ts';
 import { parseMail } from '../src/core/feedback/mime.ts';
-import { noticeVocabulary } from '../src/core/feedback/notice-vocabulary.ts';
-import { createMatcher, type Phrases } from '../src/core/feedback/phrases.ts';
-import { vocabulary } from '../src/core/feedback/vocabulary.ts';
+import { noticeVocabulary } from '../src/core/feedback/wording/notice-vocabulary.ts';
+import { createMatcher, type Phrases } from '../src/core/feedback/wording/phrases.ts';
+import { vocabulary } from '../src/core/feedback/wording/vocabulary.ts';
 import { smtp } from '../src/providers/feedback/smtp.ts';
 
 interface Label {

@@ -7,14 +7,20 @@ import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { registerHooks } from 'node:module';
 import { media } from '../src/core/configuration/document.ts';
+import { webhookTypes } from '../src/core/configuration/webhooks.ts';
 import { reasons } from '../src/core/decision/decide.ts';
 import { outcomes } from '../src/core/decision/outcome.ts';
 import { listTimezones } from '../src/core/decision/quiet-hours.ts';
 import { errorList } from '../src/core/errors.ts';
-import { tags } from '../src/core/render/template.ts';
-import { filters } from '../src/core/render/template-filters.ts';
-import { channelStates, deliveryStates, occurrenceStates, refinedStates, type State } from '../src/core/states.ts';
-import { webhookTypes } from '../src/core/webhooks.ts';
+import {
+  channelStates,
+  deliveryStates,
+  occurrenceStates,
+  refinedStates,
+  type State,
+} from '../src/core/history/states.ts';
+import { filters } from '../src/core/render/template/filters.ts';
+import { tags } from '../src/core/render/template/template.ts';
 
 const root = new URL('../', import.meta.url);
 const target = new URL('console/src/api-types.ts', root);

@@ -5,15 +5,15 @@
 
 import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
-import { checkDatabaseUrl, checkReplicaUrl } from './core/database-url.ts';
 import { AppError, type FieldErrors } from './core/errors.ts';
-import { type MailSettings, readMailUrl } from './core/mail-url.ts';
-import { type OutboxSource, readOutboxSources } from './core/outbox.ts';
-import { slugPattern } from './core/text.ts';
-import { findCertificateError, type MailCertificate } from './lib/certificate.ts';
-import { isDnsServer } from './lib/dns.ts';
-import { isNetwork } from './lib/networks.ts';
-import { readTraceSettings, type TraceSettings, type TraceVariables } from './lib/trace-settings.ts';
+import { checkDatabaseUrl, checkReplicaUrl } from './core/operations/database-url.ts';
+import { type MailSettings, readMailUrl } from './core/operations/mail-url.ts';
+import { type OutboxSource, readOutboxSources } from './core/operations/outbox.ts';
+import { slugPattern } from './core/text/text.ts';
+import { findCertificateError, type MailCertificate } from './lib/network/certificate.ts';
+import { isDnsServer } from './lib/network/dns.ts';
+import { isNetwork } from './lib/network/networks.ts';
+import { readTraceSettings, type TraceSettings, type TraceVariables } from './lib/telemetry/trace-settings.ts';
 
 export const roles = ['all', 'api', 'worker'] as const;
 export type Role = (typeof roles)[number];

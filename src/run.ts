@@ -6,8 +6,8 @@ import { type Command, didYouMean, optionsOf, type Terminal, usageError } from '
 import { findCommand, unknownCommand } from './cli/commands.ts';
 import { formatError, printable, printableLines } from './cli/format.ts';
 import { type Config, loadConfig } from './config.ts';
-import { addressesOf } from './core/database-url.ts';
 import { AppError } from './core/errors.ts';
+import { addressesOf } from './core/operations/database-url.ts';
 import { closestOf } from './lib/closest.ts';
 
 try {

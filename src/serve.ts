@@ -4,11 +4,11 @@ import { fileURLToPath } from 'node:url';
 import type { Service } from './app.ts';
 import type { Config } from './config.ts';
 import { type EmbeddedDatabase, openEmbedded } from './embedded/embedded.ts';
-import { currentTime } from './lib/clock.ts';
-import { forceExitSoon } from './lib/force-exit.ts';
-import { createLineWriter } from './lib/line-writer.ts';
-import { createLog } from './lib/log.ts';
-import { releaseMemoryWhenSettled } from './lib/release-memory.ts';
+import { forceExitSoon } from './lib/process/force-exit.ts';
+import { releaseMemoryWhenSettled } from './lib/process/release-memory.ts';
+import { createLineWriter } from './lib/telemetry/line-writer.ts';
+import { createLog } from './lib/telemetry/log.ts';
+import { currentTime } from './lib/time/clock.ts';
 import { version } from './version.ts';
 
 /** The exit itself, within the time that a stop may take. */
@@ -77,12 +77,12 @@ function waitForSignal(): Promise<NodeJS.Signals> {
 
 /** Creates the demo in an empty embedded database, and prints how to try it. */
 async function welcome({ runtime, address: own }: Service, { baseUrl, dataDir }: Config): Promise<void> {
-  const { createDemo } = await import('./services/operations/demo.ts');
+  const { createDemo } = await import('./services/operations/demo/demo.ts');
   const demo = await createDemo(runtime.deps);
   if (!demo) return;
-  const { createDemoHistory } = await import('./services/operations/demo-history.ts');
+  const { createDemoHistory } = await import('./services/operations/demo/history.ts');
   await createDemoHistory(runtime.deps, currentTime());
-  const { triggerDemoDay } = await import('./services/operations/demo-day.ts');
+  const { triggerDemoDay } = await import('./services/operations/demo/day.ts');
   await triggerDemoDay(runtime.deps);
   const address = baseUrl ?? own;
   const url = `${address}${demo.triggerPath}`;

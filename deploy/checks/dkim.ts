@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs';
 import { chmod, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { FileContent } from '../../src/lib/file-content.ts';
-import { createOutbound } from '../../src/lib/outbound.ts';
+import { createOutbound } from '../../src/lib/network/outbound.ts';
 import { smtp } from '../../src/providers/email/smtp/smtp.ts';
 import { providers } from '../../src/providers/index.ts';
 import { checkEntry } from '../../src/providers/provider.ts';

@@ -7,7 +7,7 @@ import {
   resetPassword,
   resetTwoFactor,
 } from '../services/identity/accounts.ts';
-import { unlinkAccount, unlinkIssuer } from '../services/identity/oidc-links.ts';
+import { unlinkAccount, unlinkIssuer } from '../services/identity/sign-in/oidc-links.ts';
 import { type Command, requireDatabaseHere, type Terminal, usageError } from './command.ts';
 import { formatTable, formatTime } from './format.ts';
 

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { AppError } from '../core/errors.ts';
-import { type ChannelStateName, channelStates } from '../core/states.ts';
-import { limits } from '../core/text.ts';
+import { type ChannelStateName, channelStates } from '../core/history/states.ts';
+import { limits } from '../core/text/text.ts';
 import * as channels from '../services/configuration/channels.ts';
 import { getOrganization } from '../services/configuration/organizations.ts';
 import { pause, resume } from '../services/configuration/pauses.ts';

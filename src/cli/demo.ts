@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
 import { countOf } from '../lib/count-of.ts';
 import type { Deps } from '../services/deps.ts';
-import { type Demo, ensureDemo, removeDemo } from '../services/operations/demo.ts';
-import { createDemoHistory, type DemoCounts, demoMark } from '../services/operations/demo-history.ts';
+import { type Demo, ensureDemo, removeDemo } from '../services/operations/demo/demo.ts';
+import { createDemoHistory, type DemoCounts, demoMark } from '../services/operations/demo/history.ts';
 import { type Command, requireDatabaseHere } from './command.ts';
 
 export const demo: Command = {

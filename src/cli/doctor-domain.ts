@@ -2,7 +2,7 @@
 import { AppError } from '../core/errors.ts';
 import { areas, type DnsRecord, type Finding, type Severity } from '../core/mail-domain/finding.ts';
 import { isHostName, readDomain } from '../core/mail-domain/lookups.ts';
-import { isDnsServer } from '../lib/dns.ts';
+import { isDnsServer } from '../lib/network/dns.ts';
 import {
   checkDomains,
   type DomainCheck,

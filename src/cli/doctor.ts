@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { linkUrlOf } from '../config.ts';
-import { runDoctorChecks } from '../services/operations/doctor.ts';
+import { runDoctorChecks } from '../services/operations/doctor/doctor.ts';
 import type { Check } from '../services/operations/health.ts';
 import { findLinkUrl } from '../services/operations/instance.ts';
 import { type Command, type Terminal, usageError } from './command.ts';

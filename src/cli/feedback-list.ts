@@ -1,7 +1,7 @@
 /** `belfry feedback list`: the newest events that an organization has received. */
 import { parseArgs } from 'node:util';
 import { type FeedbackType, feedbackTypes } from '../core/feedback/event.ts';
-import * as queries from '../db/history/feedback.ts';
+import * as queries from '../db/history/feedback/feedback.ts';
 import { getOrganization } from '../services/configuration/organizations.ts';
 import { type Terminal, usageError } from './command.ts';
 import { formatTable, formatTime } from './format.ts';

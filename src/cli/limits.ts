@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { limitNames, maxLimits, type OrganizationLimits } from '../core/limits.ts';
+import { limitNames, maxLimits, type OrganizationLimits } from '../core/configuration/limits.ts';
 import { changeLimits, getLimits, type LimitsWithUsage } from '../services/configuration/limits.ts';
 import { getOrganization } from '../services/configuration/organizations.ts';
 import { type Command, requireDatabaseHere, type Terminal, usageError } from './command.ts';

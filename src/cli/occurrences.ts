@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { type OccurrenceOutcome, outcomes } from '../core/decision/outcome.ts';
-import { occurrenceStates } from '../core/states.ts';
+import { occurrenceStates } from '../core/history/states.ts';
 import { listOccurrences } from '../db/history/occurrences.ts';
 import { getOrganization } from '../services/configuration/organizations.ts';
 import { addStates } from '../services/history/occurrence-states.ts';

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { type OutboxSource, readOutboxSources } from '../core/outbox.ts';
+import { type OutboxSource, readOutboxSources } from '../core/operations/outbox.ts';
 import { Outbox } from '../services/operations/outbox.ts';
 import { type Command, type Terminal, usageError } from './command.ts';
 import { formatTable } from './format.ts';

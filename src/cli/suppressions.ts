@@ -1,8 +1,13 @@
 import { parseArgs } from 'node:util';
+import {
+  readTarget,
+  type SuppressionReason,
+  suppressionLimits,
+  suppressionReasons,
+} from '../core/audience/suppressions.ts';
 import { media } from '../core/configuration/document.ts';
 import { parseDuration } from '../core/durations.ts';
 import { lookUp } from '../core/lookup.ts';
-import { readTarget, type SuppressionReason, suppressionLimits, suppressionReasons } from '../core/suppressions.ts';
 import { listSuppressions } from '../db/audience/suppressions.ts';
 import * as suppressionList from '../services/audience/suppressions.ts';
 import { getOrganization } from '../services/configuration/organizations.ts';

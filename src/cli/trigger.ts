@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { typeOfFileName } from '../core/attachments.ts';
+import { typeOfFileName } from '../core/message/attachments.ts';
 import { resolveEventPath, triggerEvent } from '../services/configuration/events.ts';
 import { uploadAttachment } from '../services/history/attachments.ts';
 import { type Command, usageError } from './command.ts';

@@ -5,7 +5,7 @@ import type { Static, TSchema } from 'typebox';
 import { type AppError, type FieldErrors, invalid } from './errors.ts';
 import { cleanJson } from './json.ts';
 import { lookUp } from './lookup.ts';
-import { isEmail } from './text.ts';
+import { isEmail } from './text/text.ts';
 
 /** The maximum number of fields in one response. */
 const maxReportedFields = 100;

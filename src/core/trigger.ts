@@ -1,9 +1,9 @@
 /** The body of a trigger, and the validation of its options. */
 import { type Static, Type } from 'typebox';
-import { AttachmentReference, attachmentLimits, findReferenceErrors } from './attachments.ts';
 import { durationPattern, parseDuration } from './durations.ts';
 import { type FieldErrors, invalid } from './errors.ts';
-import { fold, limits } from './text.ts';
+import { AttachmentReference, attachmentLimits, findReferenceErrors } from './message/attachments.ts';
+import { fold, limits } from './text/text.ts';
 
 export const priorities = ['urgent', 'normal', 'bulk'] as const;
 export type Priority = (typeof priorities)[number];

@@ -2,11 +2,11 @@
 
 import type pg from 'pg';
 import type { Db } from '../db/connection/pool.ts';
-import type { Delivery } from '../db/ledger/deliveries.ts';
+import type { Delivery } from '../db/ledger/deliver/deliveries.ts';
 import type { Queue } from '../db/ledger/round-robin.ts';
-import type { Announcements } from '../lib/announcements.ts';
-import type { Batcher } from '../lib/batcher.ts';
-import type { Traces } from '../lib/traces.ts';
+import type { Announcements } from '../lib/caching/announcements.ts';
+import type { Batcher } from '../lib/load/batcher.ts';
+import type { Traces } from '../lib/telemetry/traces.ts';
 import type { ButtonsFor } from '../pipeline/buttons.ts';
 import type { TrackMail } from '../pipeline/message-links.ts';
 import type { MissingVariables } from '../pipeline/missing-variables.ts';
@@ -16,17 +16,17 @@ import type { InboxWriter } from '../services/audience/inbox.ts';
 import type { UsageMeter } from '../services/configuration/usage-meter.ts';
 import type { DigestCloser } from '../services/history/digests.ts';
 import type { InstanceGuard } from '../services/operations/instance.ts';
-import type { AttachmentFiles } from './attachment-files.ts';
-import type { ChannelOutages } from './channel-outages.ts';
-import type { DayLimits } from './day-limits.ts';
-import type { DeliveryState } from './delivery-states.ts';
-import type { Fence } from './fence.ts';
-import type { GoneAddresses } from './gone-addresses.ts';
-import type { Limits } from './limits.ts';
+import type { AttachmentFiles } from './attachments/files.ts';
+import type { ChannelOutages } from './deliver/channel-outages.ts';
+import type { DeliveryState } from './deliver/delivery-states.ts';
+import type { Fence } from './deliver/fence.ts';
+import type { GoneAddresses } from './deliver/gone-addresses.ts';
+import type { Outcomes } from './deliver/outcomes.ts';
+import type { Senders } from './deliver/senders.ts';
+import type { DayLimits } from './limits/day-limits.ts';
+import type { Limits } from './limits/limits.ts';
 import type { Log } from './log.ts';
-import type { Meters } from './meters.ts';
-import type { Outcomes } from './outcomes.ts';
-import type { Senders } from './senders.ts';
+import type { Meters } from './telemetry/meters.ts';
 import type { WorkMarker } from './work-marker.ts';
 
 export interface Engine {

@@ -7,7 +7,7 @@
  * The faster messages are sent, the more may be in flight, so that a crash leaves at most half a second of work.
  */
 import { priorities } from '../core/trigger.ts';
-import type { Delivery } from '../db/ledger/deliveries.ts';
+import type { Delivery } from '../db/ledger/deliver/deliveries.ts';
 import type { Shares } from '../db/ledger/round-robin.ts';
 
 /**

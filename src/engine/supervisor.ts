@@ -11,11 +11,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker as Thread } from 'node:worker_threads';
-import type { ConnectionFacts } from '../core/instance.ts';
-import type { ClaimedOccurrence } from '../db/ledger/expand.ts';
-import type { KeySource } from '../lib/keyring.ts';
-import type { TraceSettings } from '../lib/trace-settings.ts';
-import type { MetricValues } from './fast-metrics.ts';
+import type { ConnectionFacts } from '../core/operations/instance.ts';
+import type { ClaimedOccurrence } from '../db/ledger/expand/expand.ts';
+import type { KeySource } from '../lib/secrets/keyring.ts';
+import type { TraceSettings } from '../lib/telemetry/trace-settings.ts';
+import type { MetricValues } from './telemetry/fast-metrics.ts';
 import { type MarkedWork, WorkMarker } from './work-marker.ts';
 
 export interface ThreadSettings {

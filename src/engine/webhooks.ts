@@ -5,8 +5,14 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import {
+  linksOf,
+  messageIdOf,
+  webhookLimits,
+  webhookRetrySeconds,
+  withSummary,
+} from '../core/configuration/webhooks.ts';
 import { commandLine } from '../core/identity/actor.ts';
-import { linksOf, messageIdOf, webhookLimits, webhookRetrySeconds, withSummary } from '../core/webhooks.ts';
 import type { Db } from '../db/connection/pool.ts';
 import {
   type ClaimedMessage,
@@ -17,20 +23,20 @@ import {
   settleWebhookMessagesAcrossTenants,
   type WebhookOutcome,
   webhookClaimSeconds,
-} from '../db/ledger/webhook-queue.ts';
-import { Batcher } from '../lib/batcher.ts';
-import type { Cipher } from '../lib/cipher.ts';
-import { currentTime } from '../lib/clock.ts';
-import { type Claim, startClaim } from '../lib/elapsed.ts';
-import { FairBudget } from '../lib/fair-budget.ts';
-import { withHandoverCheck } from '../lib/handover.ts';
-import type { Outbound } from '../lib/outbound.ts';
+} from '../db/ledger/webhooks/queue.ts';
+import { Batcher } from '../lib/load/batcher.ts';
+import { FairBudget } from '../lib/load/fair-budget.ts';
+import { withHandoverCheck } from '../lib/network/handover.ts';
+import type { Outbound } from '../lib/network/outbound.ts';
+import type { Cipher } from '../lib/secrets/cipher.ts';
+import { currentTime } from '../lib/time/clock.ts';
+import { type Claim, startClaim } from '../lib/time/elapsed.ts';
 import type { Outcome } from '../providers/sending.ts';
 import { postSigned, type Signer, signerOf } from '../providers/webhook/signed-post.ts';
 import { openWebhookSecrets } from '../services/configuration/webhook-secrets.ts';
 import { disableWebhook } from '../services/configuration/webhooks.ts';
 import type { Log } from './log.ts';
-import type { Meters } from './meters.ts';
+import type { Meters } from './telemetry/meters.ts';
 
 /** How often to look for due messages while there are active webhooks. */
 const pollEveryMs = 1_000;

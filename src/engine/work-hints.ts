@@ -5,7 +5,7 @@
  */
 import { priorities } from '../core/trigger.ts';
 import type { Queue } from '../db/ledger/round-robin.ts';
-import { alignedDelayMs } from '../lib/aligned-delay.ts';
+import { alignedDelayMs } from '../lib/time/aligned-delay.ts';
 
 /** The maximum delay of due work that was not announced. */
 const scanEveryMs = 1_000;

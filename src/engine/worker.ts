@@ -10,11 +10,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { priorities } from '../core/trigger.ts';
-import { claimTheseAcrossTenants, type Delivery, listClaimedAcrossTenants } from '../db/ledger/deliveries.ts';
-import type { ClaimedOccurrence } from '../db/ledger/expand.ts';
-import { releaseExpiredAcrossTenants, releasePausedAcrossTenants } from '../db/ledger/releases.ts';
+import { claimTheseAcrossTenants, type Delivery, listClaimedAcrossTenants } from '../db/ledger/deliver/deliveries.ts';
+import { releaseExpiredAcrossTenants, releasePausedAcrossTenants } from '../db/ledger/deliver/releases.ts';
+import type { ClaimedOccurrence } from '../db/ledger/expand/expand.ts';
 import { findDueAcrossTenants, type Queue } from '../db/ledger/round-robin.ts';
-import { releaseStepsAcrossTenants } from '../db/ledger/steps.ts';
+import { releaseStepsAcrossTenants } from '../db/ledger/steps/steps.ts';
 import {
   acquireLease,
   inheritAcrossTenants,
@@ -23,15 +23,15 @@ import {
   settleUnknownAcrossTenants,
   type WorkerLease,
 } from '../db/ledger/workers.ts';
-import { alignedDelayMs } from '../lib/aligned-delay.ts';
-import { type ClaimedDelivery, claimDeliveries, deliverAll } from './deliver.ts';
+import { alignedDelayMs } from '../lib/time/aligned-delay.ts';
+import { type ClaimedDelivery, claimDeliveries, deliverAll } from './deliver/deliver.ts';
+import { graceMs } from './deliver/fence.ts';
+import { maxWorkerDeaths } from './deliver/settlements.ts';
 import type { Engine } from './engine.ts';
-import { expandAccepted, expandHanded, expandNextPage } from './expand.ts';
-import { graceMs } from './fence.ts';
+import { expandAccepted, expandHanded, expandNextPage } from './expand/expand.ts';
+import type { ExpansionResult } from './expand/page.ts';
+import { runSteps } from './expand/steps.ts';
 import { InFlight } from './in-flight.ts';
-import type { ExpansionResult } from './page.ts';
-import { maxWorkerDeaths } from './settlements.ts';
-import { runSteps } from './steps.ts';
 import { WorkHints } from './work-hints.ts';
 
 const maxClaim = 250;

@@ -1,8 +1,8 @@
 /** The buttons of messages in chats, for the engine. */
-import { type Button, signButtonToken, toButtons } from '../core/buttons.ts';
+import { type Button, signButtonToken, toButtons } from '../core/message/buttons.ts';
 import type { Content } from '../core/render/render.ts';
-import type { Delivery } from '../db/ledger/deliveries.ts';
-import type { Signer } from '../lib/signer.ts';
+import type { Delivery } from '../db/ledger/deliver/deliveries.ts';
+import type { Signer } from '../lib/secrets/signer.ts';
 import type { PlannedChannel } from './plans.ts';
 
 export type ButtonsFor = (

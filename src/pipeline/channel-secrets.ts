@@ -1,7 +1,7 @@
 /** Encrypts the secrets of a channel: one object for each provider, sealed together and bound to that channel. */
 import { AppError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
-import type { Cipher } from '../lib/cipher.ts';
+import type { Cipher } from '../lib/secrets/cipher.ts';
 
 export interface SealedChannel {
   /** Null for a channel of the organization itself. */

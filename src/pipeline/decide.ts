@@ -10,7 +10,7 @@ import type { JsonObject } from '../core/json.ts';
 import { priorities, priorityOf, type TriggerOptions } from '../core/trigger.ts';
 import type { RecipientRecord } from '../db/audience/recipients.ts';
 import type { Cursor } from '../db/ledger/cursor.ts';
-import { slices } from '../lib/slices.ts';
+import { slices } from '../lib/load/slices.ts';
 import { type EventPlan, type PlannedNotification, planDeleted } from './event-plan.ts';
 import type { PlannedChannel, Plans } from './plans.ts';
 import { type RecipientReader, sourcesOf } from './recipients.ts';

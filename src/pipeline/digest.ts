@@ -6,7 +6,7 @@
 import type pg from 'pg';
 import { uuidv7 } from '../core/ids.ts';
 import type { JsonObject } from '../core/json.ts';
-import { carriedDueAt } from '../db/ledger/digest-items.ts';
+import { carriedDueAt } from '../db/ledger/digests/digest-items.ts';
 import {
   type DigestChange,
   type DigestClaim,
@@ -15,7 +15,7 @@ import {
   findDigestsAcrossTenants,
   type OpenDigest,
   openDigestsAcrossTenants,
-} from '../db/ledger/digests.ts';
+} from '../db/ledger/digests/digests.ts';
 import type { RecipientDecision } from './decide.ts';
 import type { EventPlan } from './event-plan.ts';
 import { groupThrottledMessages, simulateThrottle, type ThrottledMessage, throttle } from './throttle.ts';

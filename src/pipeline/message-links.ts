@@ -4,10 +4,10 @@ import type { Reach } from '../core/decision/decide.ts';
 import type { Category, CategoryKind } from '../core/decision/preferences.ts';
 import type { TenantDelivery } from '../core/feedback/identify.ts';
 import { signTrackingToken, trackHtml } from '../core/feedback/tracking.ts';
-import { sampleToken } from '../core/live-text.ts';
-import { signAcknowledgeToken, signPreferencesToken, signUnsubscribeToken } from '../core/recipient-links.ts';
+import { signAcknowledgeToken, signPreferencesToken, signUnsubscribeToken } from '../core/message/recipient-links.ts';
 import type { RenderedLinks } from '../core/render/footer.ts';
-import type { Signer } from '../lib/signer.ts';
+import { sampleToken } from '../core/text/live-text.ts';
+import type { Signer } from '../lib/secrets/signer.ts';
 
 interface LinkRecipient {
   organization_id: number;

@@ -4,6 +4,7 @@
  */
 import type { DecisionChannel } from '../core/decision/decide.ts';
 import { AppError } from '../core/errors.ts';
+import { retryMsOf } from '../core/history/retries.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import { lookUp } from '../core/lookup.ts';
 import { defaultLayout } from '../core/render/layout-default.ts';
@@ -15,8 +16,7 @@ import {
   type MessageContent,
 } from '../core/render/render.ts';
 import { toResolvedMessage } from '../core/render/resolved.ts';
-import { retryMsOf } from '../core/retries.ts';
-import { fold } from '../core/text.ts';
+import { fold } from '../core/text/text.ts';
 import { listAllLayouts } from '../db/configuration/layouts.ts';
 import {
   type ChannelRow,
@@ -26,8 +26,8 @@ import {
   listPlannedChannels,
 } from '../db/configuration/plans.ts';
 import type { Db } from '../db/connection/pool.ts';
-import type { AnnouncedCache, Entries } from '../lib/announced-cache.ts';
-import type { Cipher } from '../lib/cipher.ts';
+import type { AnnouncedCache, Entries } from '../lib/caching/announced-cache.ts';
+import type { Cipher } from '../lib/secrets/cipher.ts';
 import type { Provider, Providers } from '../providers/provider.ts';
 import { openSecrets } from './channel-secrets.ts';
 import { type EventPlan, planEvent } from './event-plan.ts';

@@ -1,7 +1,7 @@
 /** Reads the recipients of a notification from a list, an expression over users, or the trigger. */
 import type pg from 'pg';
 import type { VisiblePeople } from '../core/identity/visible-people.ts';
-import { fold, isEmail } from '../core/text.ts';
+import { fold, isEmail } from '../core/text/text.ts';
 import type { TriggerOptions } from '../core/trigger.ts';
 import { addMissingEmails } from '../db/audience/addresses.ts';
 import {
@@ -14,8 +14,8 @@ import {
 import { createMissingUsers } from '../db/audience/users.ts';
 import type { PageRequest } from '../db/connection/page.ts';
 import type { Db } from '../db/connection/pool.ts';
-import { currentTime } from '../lib/clock.ts';
-import { filterInSlices } from '../lib/slices.ts';
+import { filterInSlices } from '../lib/load/slices.ts';
+import { currentTime } from '../lib/time/clock.ts';
 import type { EventPlan, PlannedNotification } from './event-plan.ts';
 import type { Plans } from './plans.ts';
 import { markSuppressed } from './suppressions.ts';

@@ -9,8 +9,8 @@ import type { CategoryKind } from '../core/decision/preferences.ts';
 import { toUuid } from '../core/ids.ts';
 import { canonicalJson, type Json, type JsonObject } from '../core/json.ts';
 import type { Db } from '../db/connection/pool.ts';
-import { keepRenderSnapshots, type SnapshotPart } from '../db/ledger/render-snapshots.ts';
-import { currentTime } from '../lib/clock.ts';
+import { keepRenderSnapshots, type SnapshotPart } from '../db/ledger/deliver/render-snapshots.ts';
+import { currentTime } from '../lib/time/clock.ts';
 import type { EventPlan } from './event-plan.ts';
 import type { PlannedChannel, PlannedMessage } from './plans.ts';
 

@@ -6,7 +6,7 @@
 import { availableParallelism } from 'node:os';
 import type { Logger } from 'pino';
 import { AppError, type ErrorCode, type FieldErrors } from '../core/errors.ts';
-import type { Block } from '../core/render/markdown.ts';
+import type { Block } from '../core/render/markdown/markdown.ts';
 import {
   type CheckTemplate,
   type CompiledMessage,
@@ -17,10 +17,10 @@ import {
   type RenderOptions,
   renderMessage,
 } from '../core/render/render.ts';
-import { TemplateError } from '../core/render/template.ts';
-import { compileCost, InlineLimitError, inlineLimits } from '../core/render/template-limits.ts';
-import { EventLoopShare } from '../lib/slices.ts';
-import { ThreadPool, ThreadStoppedError, ThreadsBusyError } from '../lib/thread-pool.ts';
+import { compileCost, InlineLimitError, inlineLimits } from '../core/render/template/limits.ts';
+import { TemplateError } from '../core/render/template/template.ts';
+import { EventLoopShare } from '../lib/load/slices.ts';
+import { ThreadPool, ThreadStoppedError, ThreadsBusyError } from '../lib/load/thread-pool.ts';
 
 /** A request to a thread. */
 export type Task =

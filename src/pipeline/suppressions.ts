@@ -1,6 +1,6 @@
 /** Finds out which addresses of recipients are on the suppression list of their organization. */
 import type pg from 'pg';
-import { type Suppression, targetsOf } from '../core/suppressions.ts';
+import { type Suppression, targetsOf } from '../core/audience/suppressions.ts';
 import { findSuppressionsAcrossTenants } from '../db/audience/suppressions.ts';
 import type { Plans } from './plans.ts';
 

@@ -11,7 +11,7 @@ import {
   type OrganizationClaim,
   storeThrottleUsesAcrossTenants,
   type TenantUses,
-} from '../db/ledger/throttle.ts';
+} from '../db/ledger/digests/throttle.ts';
 import type { RecipientDecision } from './decide.ts';
 import type { EventPlan } from './event-plan.ts';
 

@@ -4,8 +4,8 @@
  * all AWS tools use; tenants can neither choose nor see them. Only organizations that the operator names may send with them.
  */
 import { readFile } from 'node:fs/promises';
-import { createOutbound, type Outbound, OutboundError, type OutboundResponse } from '../lib/outbound.ts';
-import { type Renewal, RenewedValue } from '../lib/renewed-value.ts';
+import { type Renewal, RenewedValue } from '../lib/caching/renewed-value.ts';
+import { createOutbound, type Outbound, OutboundError, type OutboundResponse } from '../lib/network/outbound.ts';
 import { type Failure, pick } from './http-outcome.ts';
 import type { AwsKeys, AwsRole } from './sending.ts';
 

@@ -2,8 +2,9 @@
  * Turns an HTTP response, or the lack of one, into the outcome of an attempt, by the rules of HTTP. A provider with its
  * own rules passes `classify`.
  */
-import { currentTime } from '../lib/clock.ts';
-import { type Outbound, OutboundError, type OutboundRequest, type OutboundResponse } from '../lib/outbound.ts';
+
+import { type Outbound, OutboundError, type OutboundRequest, type OutboundResponse } from '../lib/network/outbound.ts';
+import { currentTime } from '../lib/time/clock.ts';
 import type { Outcome } from './sending.ts';
 
 export type Failure = Extract<Outcome, { ok: false }>;

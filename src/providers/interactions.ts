@@ -1,6 +1,6 @@
 /** What providers share that show buttons or read replies. */
 import { Type } from 'typebox';
-import type { Button } from '../core/buttons.ts';
+import type { Button } from '../core/message/buttons.ts';
 import { truncate } from './chat-text.ts';
 import type { InteractionResponse } from './provider.ts';
 

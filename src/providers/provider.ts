@@ -7,13 +7,13 @@ import { type Static, type TObject, type TProperties, type TSchema, Type } from 
 import type { Medium, ProviderEntry } from '../core/configuration/document.ts';
 import { shapeErrors } from '../core/configuration/shape.ts';
 import type { ProviderState } from '../core/configuration/state.ts';
-import { defaultWarmUpGrowth } from '../core/day-limit.ts';
+import { defaultWarmUpGrowth } from '../core/decision/day-limit.ts';
 import type { Reach } from '../core/decision/decide.ts';
 import type { FeedbackBody, FeedbackRequest, Verification } from '../core/feedback/event.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import { lookUp } from '../core/lookup.ts';
 import type { MailSender } from '../core/mail-domain/examine.ts';
-import type { UpdateAction } from '../core/message-updates.ts';
+import type { UpdateAction } from '../core/message/message-updates.ts';
 import type { Outcome, Sender, Tools } from './sending.ts';
 
 export interface Provider<Settings extends TObject = TObject> {

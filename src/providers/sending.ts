@@ -2,11 +2,11 @@
  * The interface of providers: open with settings once, then send. An expected failure is a value that says whether a retry
  * may help; an exception is a bug.
  */
-import type { Button } from '../core/buttons.ts';
-import type { OccurrenceChange } from '../core/message-updates.ts';
+import type { Button } from '../core/message/buttons.ts';
+import type { OccurrenceChange } from '../core/message/message-updates.ts';
 import type { Content } from '../core/render/render.ts';
 import type { FileContent } from '../lib/file-content.ts';
-import type { Outbound } from '../lib/outbound.ts';
+import type { Outbound } from '../lib/network/outbound.ts';
 
 /** A file of a message. */
 export interface Attachment {

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
-import { escapeFormula, findDelimiter, formatValue, readHeader, readRow } from '../../src/core/list-file.ts';
+import { escapeFormula, findDelimiter, formatValue, readHeader, readRow } from '../../src/core/audience/list-file.ts';
 import { type Ask, asker, expectProblem } from '../support/api.ts';
 import { testService } from '../support/database.ts';
 import { fairNow } from '../support/fair-clock.ts';

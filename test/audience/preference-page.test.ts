@@ -5,8 +5,8 @@
  */
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { signPreferencesToken } from '../../src/core/recipient-links.ts';
-import { createSigner } from '../../src/lib/signer.ts';
+import { signPreferencesToken } from '../../src/core/message/recipient-links.ts';
+import { createSigner } from '../../src/lib/secrets/signer.ts';
 import { axeViolations, openBrowser, type Visit, visit } from '../support/browser.ts';
 import { type EngineWorld, openWorld, sandbox, type Tenant } from '../support/sink.ts';
 

@@ -5,8 +5,8 @@ import {
   signPreferencesToken,
   verifyPreferencesToken,
   verifyUnsubscribeToken,
-} from '../../src/core/recipient-links.ts';
-import { createSigner } from '../../src/lib/signer.ts';
+} from '../../src/core/message/recipient-links.ts';
+import { createSigner } from '../../src/lib/secrets/signer.ts';
 import { ask, asker, expectProblem } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';

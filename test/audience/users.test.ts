@@ -1,7 +1,7 @@
 /** Managing users: search, profiles, updates without lost changes, deletion. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
-import { parseSearch } from '../../src/core/search.ts';
+import { parseSearch } from '../../src/core/audience/search.ts';
 import { putUsers } from '../../src/db/audience/users.ts';
 import { type Ask, asker, expectProblem } from '../support/api.ts';
 import { testService } from '../support/database.ts';

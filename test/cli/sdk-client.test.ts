@@ -20,7 +20,7 @@ import {
   WebhookVerificationError,
 } from '../../sdk/client/src/index.ts';
 import type { Service } from '../../src/app.ts';
-import { generateWebhookSecret, type testType, type WebhookType } from '../../src/core/webhooks.ts';
+import { generateWebhookSecret, type testType, type WebhookType } from '../../src/core/configuration/webhooks.ts';
 import { testService } from '../support/database.ts';
 import { root } from '../support/process.ts';
 import { buildTenants, type Tenants } from '../support/tenants.ts';

@@ -1,10 +1,10 @@
 /** `belfry doctor` checks whether each channel of a database could send. */
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import type { OrganizationDocument } from '../../src/core/configuration/document.ts';
-import { createCipher } from '../../src/lib/cipher.ts';
+import { createCipher } from '../../src/lib/secrets/cipher.ts';
 import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
 import { DomainCheckLimits } from '../../src/services/configuration/domain-check-limits.ts';
-import { runDoctorChecks } from '../../src/services/operations/doctor.ts';
+import { runDoctorChecks } from '../../src/services/operations/doctor/doctor.ts';
 import { testDatabase } from '../support/database.ts';
 import { everything, exampleOrganization, webhookSecret } from '../support/declarative.ts';
 import { openHttpPeer } from '../support/http-peer.ts';

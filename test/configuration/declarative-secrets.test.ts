@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { OrganizationDocument } from '../../src/core/configuration/document.ts';
-import { createCipher } from '../../src/lib/cipher.ts';
+import { createCipher } from '../../src/lib/secrets/cipher.ts';
 import { Plans } from '../../src/pipeline/plans.ts';
 import {
   applyConfiguration,

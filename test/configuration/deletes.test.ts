@@ -1,7 +1,7 @@
 /** Deleting configuration objects: what is deleted with them, what blocks it, and what is kept. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
-import { settleDeliveriesAcrossTenants } from '../../src/db/ledger/deliveries.ts';
+import { settleDeliveriesAcrossTenants } from '../../src/db/ledger/deliver/deliveries.ts';
 import { deleteOldStatisticsAcrossTenants } from '../../src/db/operations/retention.ts';
 import { type Ask, asker } from '../support/api.ts';
 import { testService } from '../support/database.ts';

@@ -1,7 +1,7 @@
 /** Limits of an organization on a shared installation. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
-import { allowedDeliveries } from '../../src/core/limits.ts';
+import { allowedDeliveries } from '../../src/core/configuration/limits.ts';
 import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
 import { changeLimits, type OrganizationLimits } from '../../src/services/configuration/limits.ts';
 import { createKey } from '../../src/services/identity/keys.ts';

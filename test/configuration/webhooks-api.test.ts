@@ -1,8 +1,8 @@
 /** Webhooks over the API and in the declarative file: validation, secrets and audit. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { webhookLimits } from '../../src/core/webhooks.ts';
+import { webhookLimits } from '../../src/core/configuration/webhooks.ts';
 import { openWebhookSecrets } from '../../src/services/configuration/webhook-secrets.ts';
-import { runDoctorChecks } from '../../src/services/operations/doctor.ts';
+import { runDoctorChecks } from '../../src/services/operations/doctor/doctor.ts';
 import { runMaintenance } from '../../src/services/operations/maintenance.ts';
 import { reencryptSecrets } from '../../src/services/operations/secrets.ts';
 import { expectProblem } from '../support/api.ts';

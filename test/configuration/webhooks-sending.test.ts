@@ -6,7 +6,7 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startService } from '../../src/app.ts';
-import { webhookLimits } from '../../src/core/webhooks.ts';
+import { webhookLimits } from '../../src/core/configuration/webhooks.ts';
 
 import { silent, testConfig } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';

@@ -9,7 +9,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { buildConsole } from '../../scripts/console.ts';
 import type { Service } from '../../src/app.ts';
-import { createDemo } from '../../src/services/operations/demo.ts';
+import { createDemo } from '../../src/services/operations/demo/demo.ts';
 import { asker } from '../support/api.ts';
 import { axeViolations, openBrowser, signIn, takeScreenshots, visit } from '../support/browser.ts';
 import { testService } from '../support/database.ts';

@@ -8,7 +8,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildConsole } from '../../scripts/console.ts';
 import type { Service } from '../../src/app.ts';
-import { createDemo, type Demo } from '../../src/services/operations/demo.ts';
+import { createDemo, type Demo } from '../../src/services/operations/demo/demo.ts';
 import { asker } from '../support/api.ts';
 import { axeViolations, brokenWords, openBrowser, signIn, type Visit, visit } from '../support/browser.ts';
 import { testService } from '../support/database.ts';

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildConsole } from '../../scripts/console.ts';
 import type { Service } from '../../src/app.ts';
 import { createAccount } from '../../src/services/identity/accounts.ts';
-import { createDemo, type Demo } from '../../src/services/operations/demo.ts';
+import { createDemo, type Demo } from '../../src/services/operations/demo/demo.ts';
 import { asker } from '../support/api.ts';
 import { openBrowser, signIn, type Visit, visit } from '../support/browser.ts';
 import { testService } from '../support/database.ts';

@@ -7,7 +7,7 @@
 import { createServer } from 'node:net';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { Demo } from '../../src/services/operations/demo.ts';
+import type { Demo } from '../../src/services/operations/demo/demo.ts';
 import type { Ask } from '../support/api.ts';
 import { axeViolations, visit } from '../support/browser.ts';
 import { type DemoConsole, openDemoConsole } from '../support/demo-console.ts';

@@ -11,7 +11,7 @@ import { buildConsole } from '../../scripts/console.ts';
 import type { Service } from '../../src/app.ts';
 import type { Role } from '../../src/core/identity/roles.ts';
 import { createAccount } from '../../src/services/identity/accounts.ts';
-import { createDemo, type Demo } from '../../src/services/operations/demo.ts';
+import { createDemo, type Demo } from '../../src/services/operations/demo/demo.ts';
 import { type Ask, asker } from '../support/api.ts';
 import { openBrowser, signIn, takeScreenshots, type Visit, visit } from '../support/browser.ts';
 import { testService } from '../support/database.ts';

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { buildConsole } from '../../scripts/console.ts';
 import type { Service } from '../../src/app.ts';
 import { createAccount } from '../../src/services/identity/accounts.ts';
-import { createDemo } from '../../src/services/operations/demo.ts';
+import { createDemo } from '../../src/services/operations/demo/demo.ts';
 import { Browser as Client, simulateAttemptsFromAnywhere } from '../support/accounts.ts';
 import { axeViolations, openBrowser, signIn, takeScreenshots, type Visit, visit } from '../support/browser.ts';
 import { testService } from '../support/database.ts';

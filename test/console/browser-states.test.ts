@@ -1,6 +1,6 @@
 /**
  * The matrix of states and screens: wherever a delivery or an occurrence is shown, its word, color and sentence come from the
- * table in src/core/states.ts and fit what happened.
+ * table in src/core/history/states.ts and fit what happened.
  *
  * @module-tag browser
  * @module-tag sweep
@@ -16,7 +16,7 @@ import {
   occurrenceStates,
   refinedStates,
   type State,
-} from '../../src/core/states.ts';
+} from '../../src/core/history/states.ts';
 import type { Ask } from '../support/api.ts';
 import { type DemoConsole, openDemoConsole } from '../support/demo-console.ts';
 import { eventually } from '../support/eventually.ts';

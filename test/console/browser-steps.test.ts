@@ -6,7 +6,7 @@
  */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import type { Demo } from '../../src/services/operations/demo.ts';
+import type { Demo } from '../../src/services/operations/demo/demo.ts';
 import type { Ask } from '../support/api.ts';
 import { axeViolations, takeScreenshots } from '../support/browser.ts';
 import { type DemoConsole, openDemoConsole } from '../support/demo-console.ts';

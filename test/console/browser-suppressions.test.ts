@@ -8,7 +8,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { buildConsole } from '../../scripts/console.ts';
 import type { Service } from '../../src/app.ts';
-import { createDemo } from '../../src/services/operations/demo.ts';
+import { createDemo } from '../../src/services/operations/demo/demo.ts';
 import { axeViolations, openBrowser, signIn, takeScreenshots, type Visit, visit } from '../support/browser.ts';
 import { testService } from '../support/database.ts';
 import { runSql } from '../support/sql.ts';

@@ -9,7 +9,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { buildConsole } from '../../scripts/console.ts';
 import type { Service } from '../../src/app.ts';
-import { createDemo, type Demo } from '../../src/services/operations/demo.ts';
+import { createDemo, type Demo } from '../../src/services/operations/demo/demo.ts';
 import { axeViolations, openBrowser, signIn, takeScreenshots, type Visit, visit } from '../support/browser.ts';
 import { testService } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';

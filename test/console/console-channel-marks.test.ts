@@ -1,7 +1,7 @@
 /** The marks of a channel in the console. */
 import { expect, test } from 'vitest';
 import { channelMarks } from '../../console/src/pages/channels/channel-marks.ts';
-import { channelStatesOf } from '../../src/core/states.ts';
+import { channelStatesOf } from '../../src/core/history/states.ts';
 
 const channel = {
   enabled: true,

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { simulateCommand, triggerSnippets } from '../../console/src/snippets/snippets.ts';
 import type { Service } from '../../src/app.ts';
-import { createDemo, type Demo, triggerDemo } from '../../src/services/operations/demo.ts';
+import { createDemo, type Demo, triggerDemo } from '../../src/services/operations/demo/demo.ts';
 import { asker } from '../support/api.ts';
 import { testService } from '../support/database.ts';
 

@@ -8,8 +8,8 @@ import {
   sentenceOf,
   statusOrder,
 } from '../../console/src/components/statuses.ts';
-import * as core from '../../src/core/states.ts';
-import { deliveryStatuses } from '../../src/core/statuses.ts';
+import * as core from '../../src/core/history/states.ts';
+import { deliveryStatuses } from '../../src/core/history/statuses.ts';
 
 test('the console has the service’s table', () => {
   expect(deliveryStates).toEqual(core.deliveryStates);

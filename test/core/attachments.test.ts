@@ -7,7 +7,7 @@ import {
   findReferenceErrors,
   toFileName,
   toMediaType,
-} from '../../src/core/attachments.ts';
+} from '../../src/core/message/attachments.ts';
 
 test.each([
   ['../../etc/passwd', 'passwd'],

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { texts as common } from '../../console/src/texts/common.ts';
 import { dotted, isolated } from '../../console/src/texts/isolated.ts';
 import { texts as pauses } from '../../console/src/texts/pauses.ts';
-import { isolate } from '../../src/core/bidi.ts';
-import { fillText } from '../../src/core/text.ts';
+import { isolate } from '../../src/core/text/bidi.ts';
+import { fillText } from '../../src/core/text/text.ts';
 
 const reversed = 'Acme \u202egnp.exe';
 

@@ -1,8 +1,8 @@
 /** The buttons of messages, their tokens, and replies that acknowledge. */
 import { expect, test } from 'vitest';
-import { isAcknowledgeReply } from '../../src/core/acknowledge-texts.ts';
-import { readButtonToken, signButtonToken, toButtons } from '../../src/core/buttons.ts';
-import { createSigner } from '../../src/lib/signer.ts';
+import { isAcknowledgeReply } from '../../src/core/message/acknowledge-texts.ts';
+import { readButtonToken, signButtonToken, toButtons } from '../../src/core/message/buttons.ts';
+import { createSigner } from '../../src/lib/secrets/signer.ts';
 
 const signer = createSigner('a secret of at least 32 characters');
 const delivery = { organizationId: 7, occurrence: '01890a5d-ac96-774b-bcce-b302099a8057', id: 42 };

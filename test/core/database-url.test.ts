@@ -6,7 +6,7 @@ import {
   checkReplicaUrl,
   mustFindPrimary,
   serverUrls,
-} from '../../src/core/database-url.ts';
+} from '../../src/core/operations/database-url.ts';
 
 const both = 'postgres://belfry:p@ss@db-1:5433,[::1]/belfry?sslmode=require';
 

@@ -13,7 +13,7 @@ import type {
   UserEntry,
 } from '../../src/core/configuration/document.ts';
 import { AppError } from '../../src/core/errors.ts';
-import { fold } from '../../src/core/text.ts';
+import { fold } from '../../src/core/text/text.ts';
 import {
   applyConfiguration,
   exportConfiguration,

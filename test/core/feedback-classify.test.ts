@@ -1,6 +1,6 @@
 /** Why a message bounced, and whether its address is dead. */
 import { describe, expect, test } from 'vitest';
-import { classify } from '../../src/core/feedback/classify.ts';
+import { classify } from '../../src/core/feedback/wording/classify.ts';
 import { costOf, isTooSlow } from '../support/cpu-time.ts';
 import { shapes } from '../support/hostile-shapes.ts';
 import { alive, dead } from '../support/server-replies.ts';

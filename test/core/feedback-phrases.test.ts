@@ -1,8 +1,8 @@
 /** How phrases are found in the prose of mail servers. */
 import { expect, test } from 'vitest';
-import { noticeVocabulary } from '../../src/core/feedback/notice-vocabulary.ts';
-import { createMatcher } from '../../src/core/feedback/phrases.ts';
-import { vocabulary } from '../../src/core/feedback/vocabulary.ts';
+import { noticeVocabulary } from '../../src/core/feedback/wording/notice-vocabulary.ts';
+import { createMatcher } from '../../src/core/feedback/wording/phrases.ts';
+import { vocabulary } from '../../src/core/feedback/wording/vocabulary.ts';
 import { costOf, isTooSlow } from '../support/cpu-time.ts';
 import { shapes } from '../support/hostile-shapes.ts';
 

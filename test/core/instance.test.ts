@@ -1,6 +1,6 @@
 /** Detection of databases that were restored or cloned. */
 import { describe, expect, test } from 'vitest';
-import { type DatabaseFacts, findDifference, maxSilenceMs } from '../../src/core/instance.ts';
+import { type DatabaseFacts, findDifference, maxSilenceMs } from '../../src/core/operations/instance.ts';
 
 const facts: DatabaseFacts = { relation: 16_500, database: 16_384, system: '73', server_major: 16, timeline: 1 };
 const addresses = ['db.internal:5432/belfry'];

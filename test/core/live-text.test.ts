@@ -1,17 +1,17 @@
 /** Links of a message that someone else looks at. */
 import { describe, expect, test } from 'vitest';
-import { signButtonToken } from '../../src/core/buttons.ts';
 import { returnPathOf } from '../../src/core/feedback/return-path.ts';
 import { signTrackingToken } from '../../src/core/feedback/tracking.ts';
-import { type LiveText, textFor, withoutTokens } from '../../src/core/live-text.ts';
+import { signButtonToken } from '../../src/core/message/buttons.ts';
 import {
   signAcknowledgeToken,
   signPreferencesToken,
   signRecipientToken,
   signUnsubscribeToken,
-} from '../../src/core/recipient-links.ts';
-import { templateLimits } from '../../src/core/render/template-limits.ts';
-import { createSigner } from '../../src/lib/signer.ts';
+} from '../../src/core/message/recipient-links.ts';
+import { templateLimits } from '../../src/core/render/template/limits.ts';
+import { type LiveText, textFor, withoutTokens } from '../../src/core/text/live-text.ts';
+import { createSigner } from '../../src/lib/secrets/signer.ts';
 import { costOf, isTooSlow } from '../support/cpu-time.ts';
 
 const signer = createSigner('a passphrase of the test');

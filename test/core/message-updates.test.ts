@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { noteFor, updateActionFor, updateRetrySeconds } from '../../src/core/message-updates.ts';
+import { noteFor, updateActionFor, updateRetrySeconds } from '../../src/core/message/message-updates.ts';
 import { addNote } from '../../src/core/render/note.ts';
 
 const at = new Date('2026-11-17T10:04:00Z');

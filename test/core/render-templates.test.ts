@@ -6,7 +6,7 @@ import {
   findTemplateMistakes,
   type MessageContent,
 } from '../../src/core/render/render.ts';
-import { countSegments } from '../../src/core/sms.ts';
+import { countSegments } from '../../src/core/render/sms.ts';
 import { failureOf, render } from '../support/render.ts';
 
 describe('a mistake in a template', () => {

@@ -1,8 +1,8 @@
 /** The table that colors, labels and sentences of all states come from, in the console and on the command line. */
 import { expect, test } from 'vitest';
 import { outcomes } from '../../src/core/decision/outcome.ts';
-import { deliveryStateOf, deliveryStates, occurrenceStateOf, occurrenceStates } from '../../src/core/states.ts';
-import { deliveryStatuses } from '../../src/core/statuses.ts';
+import { deliveryStateOf, deliveryStates, occurrenceStateOf, occurrenceStates } from '../../src/core/history/states.ts';
+import { deliveryStatuses } from '../../src/core/history/statuses.ts';
 
 const tables = [
   ['delivery', deliveryStates, deliveryStatuses],

@@ -1,7 +1,7 @@
 /** The sentence about an occurrence says what its counts say, in every combination. */
 import { expect, test } from 'vitest';
 import { type SummaryCounts, type SummaryFacts, summarizeOccurrence } from '../../src/core/decision/summary.ts';
-import { type OccurrenceState, occurrenceStates } from '../../src/core/states.ts';
+import { type OccurrenceState, occurrenceStates } from '../../src/core/history/states.ts';
 import { combinations } from '../support/combinations.ts';
 
 const statuses = ['sent', 'failed', 'unknown', 'suppressed', 'cancelled', 'expired', 'pending'] as const;

@@ -1,11 +1,11 @@
 /** The suppression list in decisions, and how targets are read and compared. */
 import { expect, test } from 'vitest';
+import { readSuppressionHeader, readSuppressionRow } from '../../src/core/audience/suppression-file.ts';
+import { readTarget, type Suppression, targetsOf } from '../../src/core/audience/suppressions.ts';
 import { type DecisionChannel, decide, type Recipient, type RecipientAddress } from '../../src/core/decision/decide.ts';
 import { explainDelivery } from '../../src/core/decision/explain.ts';
 import { generalCategory } from '../../src/core/decision/preferences.ts';
 import { recheck } from '../../src/core/decision/recheck.ts';
-import { readSuppressionHeader, readSuppressionRow } from '../../src/core/suppression-file.ts';
-import { readTarget, type Suppression, targetsOf } from '../../src/core/suppressions.ts';
 
 const suppression: Suppression = {
   target: 'ada@x.test',

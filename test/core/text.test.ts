@@ -1,6 +1,6 @@
 /** How names, emails and addresses are compared. */
 import { describe, expect, test } from 'vitest';
-import { fold, isEmail } from '../../src/core/text.ts';
+import { fold, isEmail } from '../../src/core/text/text.ts';
 import { sources, textOf } from '../support/sources.ts';
 
 const ascii = /^[\0-\x7f]+$/;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readTrackingToken, signTrackingToken, trackHtml, trackingLimits } from '../../src/core/feedback/tracking.ts';
 import { uuidv7 } from '../../src/core/ids.ts';
-import { createSigner } from '../../src/lib/signer.ts';
+import { createSigner } from '../../src/lib/secrets/signer.ts';
 import { createTracking } from '../../src/pipeline/message-links.ts';
 
 const pixel = '<img src="PIXEL" width="1" height="1" alt="" style="border:0;width:1px;height:1px">';

@@ -1,7 +1,7 @@
 /** What the messages of webhooks contain. */
 import { expect, test } from 'vitest';
+import { linksOf } from '../../src/core/configuration/webhooks.ts';
 import type { JsonObject } from '../../src/core/json.ts';
-import { linksOf } from '../../src/core/webhooks.ts';
 
 test('a webhook has complete links, and none without BASE_URL', () => {
   const base = 'https://notify.acme.test/api/o/acme';

@@ -1,9 +1,9 @@
 /** Files of a message: uploaded or fetched, stored once, sent with every message, and deleted with the occurrence. */
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { attachmentLimits } from '../../src/core/attachments.ts';
+import { attachmentLimits } from '../../src/core/message/attachments.ts';
 import type { Content } from '../../src/core/render/render.ts';
-import { nameFiles } from '../../src/engine/attachment-names.ts';
+import { nameFiles } from '../../src/engine/attachments/names.ts';
 import { deleteOldAttachments } from '../../src/services/history/attachments.ts';
 import { expectProblem } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,7 +1,7 @@
 /** Limits of providers per day: what exceeds them waits for the next day, and a warm-up raises them day by day. */
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { reserveMessagesOfDay } from '../../src/db/ledger/day-limits.ts';
+import { reserveMessagesOfDay } from '../../src/db/ledger/deliver/day-limits.ts';
 import { type EngineWorld, hooks, openWorld, type Tenant } from '../support/sink.ts';
 
 let world: EngineWorld;

@@ -1,8 +1,8 @@
 /** What a worker may hand to a provider, by its lease. */
 import { beforeEach, expect, test } from 'vitest';
 import type { WorkerLease } from '../../src/db/ledger/workers.ts';
-import { Fence } from '../../src/engine/fence.ts';
-import { currentMoment } from '../../src/lib/elapsed.ts';
+import { Fence } from '../../src/engine/deliver/fence.ts';
+import { currentMoment } from '../../src/lib/time/elapsed.ts';
 
 let fence: Fence;
 /** Whether the database answers. */

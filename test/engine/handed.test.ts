@@ -2,12 +2,12 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { uuidv7 } from '../../src/core/ids.ts';
-import { encodeOccurrence, storeAndHandOverAcrossTenants } from '../../src/db/ledger/accept.ts';
+import { encodeOccurrence, storeAndHandOverAcrossTenants } from '../../src/db/ledger/accept/accept.ts';
 import {
   type ClaimedOccurrence,
   type ExpansionPage,
   storeHandedPagesAcrossTenants,
-} from '../../src/db/ledger/expand.ts';
+} from '../../src/db/ledger/expand/expand.ts';
 import { eventually } from '../support/eventually.ts';
 import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
 

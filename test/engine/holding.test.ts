@@ -2,7 +2,7 @@
  * What happens between accepting and sending: delays, pauses, cancellation, expiry, and changes of the configuration.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { releaseExpiredAcrossTenants } from '../../src/db/ledger/releases.ts';
+import { releaseExpiredAcrossTenants } from '../../src/db/ledger/deliver/releases.ts';
 import { eventually } from '../support/eventually.ts';
 import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
 

@@ -1,7 +1,7 @@
 /** How many deliveries a worker takes on. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { priorities } from '../../src/core/trigger.ts';
-import type { Delivery } from '../../src/db/ledger/deliveries.ts';
+import type { Delivery } from '../../src/db/ledger/deliver/deliveries.ts';
 import { InFlight } from '../../src/engine/in-flight.ts';
 
 const bulk = priorities.indexOf('bulk');

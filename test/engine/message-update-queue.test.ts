@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Runtime } from '../../src/app.ts';
 import { uuidv7 } from '../../src/core/ids.ts';
-import type { OccurrenceChange } from '../../src/core/message-updates.ts';
+import type { OccurrenceChange } from '../../src/core/message/message-updates.ts';
 import { inLedgerTransaction } from '../../src/db/connection/transaction.ts';
 import {
   claimUpdates,
@@ -11,7 +11,7 @@ import {
   listWaitingUpdatesAcrossTenants,
   queueOccurrenceUpdate,
   settleUpdatesAcrossTenants,
-} from '../../src/db/ledger/message-updates.ts';
+} from '../../src/db/ledger/deliver/message-updates.ts';
 import { testDatabase } from '../support/database.ts';
 
 let runtime: Runtime;

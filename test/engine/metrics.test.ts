@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import type { Document } from '../../src/core/configuration/document.ts';
-import { Meters } from '../../src/engine/meters.ts';
+import { Meters } from '../../src/engine/telemetry/meters.ts';
 import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
 import { createKey } from '../../src/services/identity/keys.ts';
 import { testService } from '../support/database.ts';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { uuidv7 } from '../../src/core/ids.ts';
 import { type Database, openDatabase } from '../../src/db/connection/pool.ts';
-import { settleDeliveriesAcrossTenants } from '../../src/db/ledger/deliveries.ts';
+import { settleDeliveriesAcrossTenants } from '../../src/db/ledger/deliver/deliveries.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 let database: TestDatabase;

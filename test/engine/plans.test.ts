@@ -22,25 +22,25 @@ import {
 import { findSuppressionsAcrossTenants } from '../../src/db/audience/suppressions.ts';
 import { type Database, indexScansOnly, openDatabase } from '../../src/db/connection/pool.ts';
 import { inLedgerTransaction } from '../../src/db/connection/transaction.ts';
-import { countFailuresByEvent, findLastTriggerDays, listTriggerHours } from '../../src/db/history/event-stats.ts';
 import {
   findDeliveriesByProviderId,
   findDeliveriesByReference,
   findRepeatedBounces,
-} from '../../src/db/history/feedback.ts';
+} from '../../src/db/history/feedback/feedback.ts';
+import { countReports, readReputations } from '../../src/db/history/feedback/reputation.ts';
 import { findOccurrenceWaits } from '../../src/db/history/occurrence-waits.ts';
 import { findOccurrencesAcrossTenants } from '../../src/db/history/occurrences.ts';
-import { countReports, readReputations } from '../../src/db/history/reputation.ts';
+import { countFailuresByEvent, findLastTriggerDays, listTriggerHours } from '../../src/db/history/stats/event-stats.ts';
 import {
   encodeOccurrence,
   type NewOccurrence,
   storeAndHandOverAcrossTenants,
   storeOccurrencesAcrossTenants,
-} from '../../src/db/ledger/accept.ts';
-import { markBounced } from '../../src/db/ledger/bounces.ts';
-import { reserveSendTimes } from '../../src/db/ledger/channel-limits.ts';
-import { reserveMessagesOfDay } from '../../src/db/ledger/day-limits.ts';
-import { encodeKeyedOccurrence, storeKeyedAcrossTenants } from '../../src/db/ledger/dedup.ts';
+} from '../../src/db/ledger/accept/accept.ts';
+import { encodeKeyedOccurrence, storeKeyedAcrossTenants } from '../../src/db/ledger/accept/dedup.ts';
+import { markBounced } from '../../src/db/ledger/deliver/bounces.ts';
+import { reserveSendTimes } from '../../src/db/ledger/deliver/channel-limits.ts';
+import { reserveMessagesOfDay } from '../../src/db/ledger/deliver/day-limits.ts';
 import {
   claimDeliveriesAcrossTenants,
   claimTheseAcrossTenants,
@@ -48,14 +48,28 @@ import {
   type NewDelivery,
   type Settlement,
   settleDeliveriesAcrossTenants,
-} from '../../src/db/ledger/deliveries.ts';
-import { cancelDigestItems, carriedDueAt } from '../../src/db/ledger/digest-items.ts';
-import { settleDigestsAcrossTenants } from '../../src/db/ledger/digest-outcomes.ts';
+} from '../../src/db/ledger/deliver/deliveries.ts';
+import {
+  claimUpdates,
+  listMessagesToUpdate,
+  listWaitingUpdatesAcrossTenants,
+  queueOccurrenceUpdate,
+  settleUpdatesAcrossTenants,
+} from '../../src/db/ledger/deliver/message-updates.ts';
+import { findStepProgress, listNotifiedRecipients, listStepDeliveries } from '../../src/db/ledger/deliver/notified.ts';
+import {
+  releaseExpiredAcrossTenants,
+  releasePausedAcrossTenants,
+  releaseRetries,
+} from '../../src/db/ledger/deliver/releases.ts';
+import { cancelDigestItems, carriedDueAt } from '../../src/db/ledger/digests/digest-items.ts';
+import { settleDigestsAcrossTenants } from '../../src/db/ledger/digests/digest-outcomes.ts';
 import {
   closeDigestsAcrossTenants,
   fillDigestsAcrossTenants,
   openDigestsAcrossTenants,
-} from '../../src/db/ledger/digests.ts';
+} from '../../src/db/ledger/digests/digests.ts';
+import { lockThrottleUsesAcrossTenants, storeThrottleUsesAcrossTenants } from '../../src/db/ledger/digests/throttle.ts';
 import {
   type ClaimedOccurrence,
   claimExpandingAcrossTenants,
@@ -65,21 +79,9 @@ import {
   storeFirstPagesAcrossTenants,
   storeHandedPagesAcrossTenants,
   storePageAcrossTenants,
-} from '../../src/db/ledger/expand.ts';
-import {
-  claimUpdates,
-  listMessagesToUpdate,
-  listWaitingUpdatesAcrossTenants,
-  queueOccurrenceUpdate,
-  settleUpdatesAcrossTenants,
-} from '../../src/db/ledger/message-updates.ts';
-import { markStored } from '../../src/db/ledger/new-deliveries.ts';
-import { findStepProgress, listNotifiedRecipients, listStepDeliveries } from '../../src/db/ledger/notified.ts';
-import {
-  releaseExpiredAcrossTenants,
-  releasePausedAcrossTenants,
-  releaseRetries,
-} from '../../src/db/ledger/releases.ts';
+} from '../../src/db/ledger/expand/expand.ts';
+import { markStored } from '../../src/db/ledger/expand/new-deliveries.ts';
+import { claimUnexpandedAcrossTenants } from '../../src/db/ledger/expand/unexpanded-counts.ts';
 import { findDueAcrossTenants } from '../../src/db/ledger/round-robin.ts';
 import {
   claimStepsAcrossTenants,
@@ -88,16 +90,14 @@ import {
   releaseStepsAcrossTenants,
   type StepPage,
   storeStepPagesAcrossTenants,
-} from '../../src/db/ledger/steps.ts';
-import { lockThrottleUsesAcrossTenants, storeThrottleUsesAcrossTenants } from '../../src/db/ledger/throttle.ts';
-import { claimUnexpandedAcrossTenants } from '../../src/db/ledger/unexpanded-counts.ts';
+} from '../../src/db/ledger/steps/steps.ts';
 import {
   claimWebhookMessages,
   findWebhookBacklogAcrossTenants,
   hasActiveWebhooksAcrossTenants,
   listDueWebhooksAcrossTenants,
   settleWebhookMessagesAcrossTenants,
-} from '../../src/db/ledger/webhook-queue.ts';
+} from '../../src/db/ledger/webhooks/queue.ts';
 import { listDeadWorkersAcrossTenants, releaseOccurrencesAcrossTenants } from '../../src/db/ledger/workers.ts';
 import {
   beginOutage,

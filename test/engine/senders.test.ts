@@ -1,8 +1,8 @@
 /** What the engine makes of failures before a message was handed over. */
 import { expect, test } from 'vitest';
-import { Senders } from '../../src/engine/senders.ts';
-import { settleOutcome } from '../../src/engine/settlements.ts';
-import { OutboundError } from '../../src/lib/outbound.ts';
+import { Senders } from '../../src/engine/deliver/senders.ts';
+import { settleOutcome } from '../../src/engine/deliver/settlements.ts';
+import { OutboundError } from '../../src/lib/network/outbound.ts';
 import { sendHttp } from '../../src/providers/http-outcome.ts';
 import { httpSender, type Tools } from '../../src/providers/sending.ts';
 import { passTime } from '../support/pass-time.ts';

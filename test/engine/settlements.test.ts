@@ -1,8 +1,8 @@
 /** What follows an attempt, with a simulated clock: retries of one and of several providers, and waits during an outage. */
 import { expect, test } from 'vitest';
-import { retryMsOf } from '../../src/core/retries.ts';
-import type { Delivery } from '../../src/db/ledger/deliveries.ts';
-import { settleOpenCircuit, settleOutcome } from '../../src/engine/settlements.ts';
+import { retryMsOf } from '../../src/core/history/retries.ts';
+import type { Delivery } from '../../src/db/ledger/deliver/deliveries.ts';
+import { settleOpenCircuit, settleOutcome } from '../../src/engine/deliver/settlements.ts';
 import type { PlannedChannel } from '../../src/pipeline/plans.ts';
 import type { Outcome } from '../../src/providers/sending.ts';
 

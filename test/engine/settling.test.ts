@@ -1,10 +1,10 @@
 /** What a worker does when outcomes cannot be stored. */
 import { expect, test } from 'vitest';
-import type { Delivery } from '../../src/db/ledger/deliveries.ts';
-import { type ClaimedDelivery, deliverAll } from '../../src/engine/deliver.ts';
+import type { Delivery } from '../../src/db/ledger/deliver/deliveries.ts';
+import { type ClaimedDelivery, deliverAll } from '../../src/engine/deliver/deliver.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { Meters } from '../../src/engine/meters.ts';
-import { Announcements } from '../../src/lib/announcements.ts';
+import { Meters } from '../../src/engine/telemetry/meters.ts';
+import { Announcements } from '../../src/lib/caching/announcements.ts';
 
 const failure = new Error('the ledger is broken');
 /** Only what is needed for a message that was cancelled meanwhile. */

@@ -1,6 +1,6 @@
 /** Steps: they run one after the other until someone acknowledges, whatever happens in between. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { countStepCrash } from '../../src/db/ledger/steps.ts';
+import { countStepCrash } from '../../src/db/ledger/steps/steps.ts';
 import { eventually } from '../support/eventually.ts';
 import { openHttpPeer } from '../support/http-peer.ts';
 import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';

@@ -1,6 +1,6 @@
 /** Failures grouped by cause, and retries of a whole cause. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { commonError } from '../../src/core/failures.ts';
+import { commonError } from '../../src/core/history/failures.ts';
 import { type EngineWorld, openWorld, sandbox, type Tenant } from '../support/sink.ts';
 
 let world: EngineWorld;

@@ -7,8 +7,8 @@ import {
   maxReading,
   pollEvery,
   pollMailboxes,
-} from '../../src/services/history/feedback-mailboxes.ts';
-import { checkChannels } from '../../src/services/operations/doctor-channels.ts';
+} from '../../src/services/history/feedback/mailboxes.ts';
+import { checkChannels } from '../../src/services/operations/doctor/channels.ts';
 import { certificate } from '../support/certificate.ts';
 import { eventually } from '../support/eventually.ts';
 import { type ImapPeer, imapUser, openImapPeer } from '../support/imap.ts';

@@ -1,8 +1,8 @@
 /** What services report about sent messages: stored once, matched to the delivery, and followed everywhere. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FeedbackEvent, type FeedbackType, feedbackEvent } from '../../src/core/feedback/event.ts';
-import { matchLateFeedback, storeFeedback } from '../../src/services/history/feedback.ts';
-import { sumStatistics } from '../../src/services/history/stats.ts';
+import { matchLateFeedback, storeFeedback } from '../../src/services/history/feedback/feedback.ts';
+import { sumStatistics } from '../../src/services/history/stats/stats.ts';
 import { runMaintenance } from '../../src/services/operations/maintenance.ts';
 import { type EngineWorld, openWorld, sandbox, type Tenant, type TenantInput } from '../support/sink.ts';
 

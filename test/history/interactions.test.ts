@@ -1,7 +1,7 @@
 /** Buttons in chats and replies to text messages: who may act, and what happens. */
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { acknowledgeTextsIn } from '../../src/core/acknowledge-texts.ts';
+import { acknowledgeTextsIn } from '../../src/core/message/acknowledge-texts.ts';
 import {
   type ChatServices,
   chatChannels,

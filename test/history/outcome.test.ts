@@ -1,9 +1,9 @@
 /** Outcomes of occurrences in the API. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type OccurrenceOutcome, outcomeOf, outcomes } from '../../src/core/decision/outcome.ts';
+import { endedStatuses } from '../../src/core/history/statuses.ts';
 import { uuidv7 } from '../../src/core/ids.ts';
-import { endedStatuses } from '../../src/core/statuses.ts';
-import { type Delivery, settleDeliveriesAcrossTenants } from '../../src/db/ledger/deliveries.ts';
+import { type Delivery, settleDeliveriesAcrossTenants } from '../../src/db/ledger/deliver/deliveries.ts';
 import { combinations } from '../support/combinations.ts';
 import { eventually } from '../support/eventually.ts';
 import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';

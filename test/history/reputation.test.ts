@@ -1,8 +1,8 @@
 /** The reputation guard: an email channel with too many bounces or complaints holds its bulk messages until it is resumed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FeedbackType, feedbackEvent } from '../../src/core/feedback/event.ts';
-import { releasePaused } from '../../src/db/ledger/releases.ts';
-import { storeFeedback } from '../../src/services/history/feedback.ts';
+import { releasePaused } from '../../src/db/ledger/deliver/releases.ts';
+import { storeFeedback } from '../../src/services/history/feedback/feedback.ts';
 import { createKey } from '../../src/services/identity/keys.ts';
 import { runMaintenance } from '../../src/services/operations/maintenance.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,7 +1,7 @@
 /** Statistics of an organization: the counters match what happened. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { latencyBucketText, latencyPercentile } from '../../src/core/latency.ts';
-import { sumStatistics } from '../../src/services/history/stats.ts';
+import { latencyBucketText, latencyPercentile } from '../../src/core/history/latency.ts';
+import { sumStatistics } from '../../src/services/history/stats/stats.ts';
 import { runMaintenance } from '../../src/services/operations/maintenance.ts';
 import { eventually } from '../support/eventually.ts';
 import { type EngineWorld, openWorld, sandbox, type Tenant } from '../support/sink.ts';

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Service, startService } from '../../src/app.ts';
-import { TokenBucket } from '../../src/lib/token-bucket.ts';
+import { TokenBucket } from '../../src/lib/load/token-bucket.ts';
 import { createKey } from '../../src/services/identity/keys.ts';
 import { type Asked, ask, expectFields, expectProblem, problemFields } from '../support/api.ts';
 import { createTestDatabase, silent, type TestDatabase, testConfig } from '../support/database.ts';

@@ -6,11 +6,11 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
+import { findDelimiter, readHeader, readRow } from '../../src/core/audience/list-file.ts';
 import { compileExpression, compilePredicate, expressionLimits } from '../../src/core/expressions/expressions.ts';
-import { findDelimiter, readHeader, readRow } from '../../src/core/list-file.ts';
 import { type Content, compileLayout, compileMessage } from '../../src/core/render/render.ts';
 import { routes } from '../../src/http/routes.ts';
-import { ThreadsBusyError } from '../../src/lib/thread-pool.ts';
+import { ThreadsBusyError } from '../../src/lib/load/thread-pool.ts';
 import { Rendering } from '../../src/pipeline/rendering.ts';
 import { fromStatus, readRetryAfter } from '../../src/providers/http-outcome.ts';
 import { type Ask, asker } from '../support/api.ts';

@@ -1,7 +1,7 @@
 /** A misspelled field is refused by name: every object in every request body lists its fields, or says that any are allowed. */
 import { expect, test } from 'vitest';
 import { routes } from '../../src/http/routes.ts';
-import { namedSchemas } from '../../src/http/server/openapi.ts';
+import { namedSchemas } from '../../src/http/server/openapi/openapi.ts';
 
 interface Schema {
   $ref?: string;

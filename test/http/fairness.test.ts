@@ -7,10 +7,10 @@ import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:h
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
-import { requestCost } from '../../src/core/limits.ts';
-import { FairBudget } from '../../src/lib/fair-budget.ts';
-import { FairTurns } from '../../src/lib/fair-turns.ts';
-import { TokenBucket } from '../../src/lib/token-bucket.ts';
+import { requestCost } from '../../src/core/configuration/limits.ts';
+import { FairBudget } from '../../src/lib/load/fair-budget.ts';
+import { FairTurns } from '../../src/lib/load/fair-turns.ts';
+import { TokenBucket } from '../../src/lib/load/token-bucket.ts';
 import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
 import { changeLimits } from '../../src/services/configuration/limits.ts';
 import { createKey } from '../../src/services/identity/keys.ts';

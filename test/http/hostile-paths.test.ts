@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
-import { createMetrics } from '../../src/http/server/metrics.ts';
+import { createMetrics } from '../../src/http/server/metrics/metrics.ts';
 import { createServer } from '../../src/http/server/server.ts';
 import { ask } from '../support/api.ts';
 import { fill, pathValues } from '../support/api-paths.ts';

@@ -1,7 +1,11 @@
 /** Values that a tenant sets and that end up in a header, a Content-Security-Policy, HTML or a mail header. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { signAcknowledgeToken, signPreferencesToken, signUnsubscribeToken } from '../../src/core/recipient-links.ts';
-import { createSigner } from '../../src/lib/signer.ts';
+import {
+  signAcknowledgeToken,
+  signPreferencesToken,
+  signUnsubscribeToken,
+} from '../../src/core/message/recipient-links.ts';
+import { createSigner } from '../../src/lib/secrets/signer.ts';
 import { ask, expectProblem } from '../support/api.ts';
 import { type EngineWorld, openWorld, sandbox, type Tenant } from '../support/sink.ts';
 import { openSmtpPeer, type SmtpPeer } from '../support/smtp.ts';

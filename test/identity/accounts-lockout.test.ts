@@ -7,7 +7,7 @@ import { argon2Sync } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
-import { costs, PasswordQueueFullError, Passwords } from '../../src/lib/passwords.ts';
+import { costs, PasswordQueueFullError, Passwords } from '../../src/lib/secrets/passwords.ts';
 import { resetPassword } from '../../src/services/identity/accounts.ts';
 import { sessionLifetime } from '../../src/services/identity/sessions.ts';
 import { runMaintenance } from '../../src/services/operations/maintenance.ts';

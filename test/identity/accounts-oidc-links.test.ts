@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { consolePathOf } from '../../src/core/identity/console-path.ts';
-import { unlinkAccount, unlinkIssuer } from '../../src/services/identity/oidc-links.ts';
+import { unlinkAccount, unlinkIssuer } from '../../src/services/identity/sign-in/oidc-links.ts';
 import { type Browser, newAccount, signInNewAccount } from '../support/accounts.ts';
 import { ask, expectProblem } from '../support/api.ts';
 import { testService } from '../support/database.ts';

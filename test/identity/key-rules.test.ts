@@ -1,7 +1,7 @@
 /** Allowed networks of keys, their maximum lifetime, and limits on what a key may grant. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
-import { createNetworkCheck, isNetwork, isWithinNetworks } from '../../src/lib/networks.ts';
+import { createNetworkCheck, isNetwork, isWithinNetworks } from '../../src/lib/network/networks.ts';
 import { applyConfiguration, exportConfiguration } from '../../src/services/configuration/declarative.ts';
 import { signInNewAccount } from '../support/accounts.ts';
 import { type Ask, asker, expectProblem } from '../support/api.ts';

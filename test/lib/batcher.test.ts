@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Batcher, type BatcherOptions } from '../../src/lib/batcher.ts';
+import { Batcher, type BatcherOptions } from '../../src/lib/load/batcher.ts';
 
 interface Write {
   items: string[];

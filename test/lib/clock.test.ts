@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { addClockMeasurement, currentTime, hostClockAheadMs, timeAt } from '../../src/lib/clock.ts';
+import { addClockMeasurement, currentTime, hostClockAheadMs, timeAt } from '../../src/lib/time/clock.ts';
 
 afterEach(() => {
   vi.useRealTimers();

@@ -1,6 +1,6 @@
 /** Slots that groups share: turns, and what happens to tasks that hang. */
 import { expect, test } from 'vitest';
-import { FairSlots } from '../../src/lib/fair-slots.ts';
+import { FairSlots } from '../../src/lib/load/fair-slots.ts';
 import { eventually } from '../support/eventually.ts';
 
 /** Runs until it is given up. */

@@ -1,6 +1,6 @@
 /** The IMAP client, against a real server. What is done with the mails is tested in test/history/feedback-mailboxes.test.ts. */
 import { afterEach, expect, test } from 'vitest';
-import { readNewMessages } from '../../src/lib/imap.ts';
+import { readNewMessages } from '../../src/lib/network/imap.ts';
 import { certificate } from '../support/certificate.ts';
 import { type ImapPeer, imapUser, openImapPeer } from '../support/imap.ts';
 

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { createLineWriter } from '../../src/lib/line-writer.ts';
+import { createLineWriter } from '../../src/lib/telemetry/line-writer.ts';
 
 function recording() {
   const written: string[] = [];

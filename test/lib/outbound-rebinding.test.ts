@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createOutbound, type Outbound } from '../../src/lib/outbound.ts';
+import { createOutbound, type Outbound } from '../../src/lib/network/outbound.ts';
 import { smtp } from '../../src/providers/email/smtp/smtp.ts';
 import { type ComplianceCase, exampleOutgoing } from '../support/compliance.ts';
 import { chatCases } from '../support/compliance-chat.ts';
@@ -194,12 +194,12 @@ test('the provider smtp connects to no private address when the name of its serv
 
 /** Other files that open connections, and to what. */
 const connecting: Record<string, string> = {
-  'lib/outbound.ts': 'the guarded client itself',
+  'lib/network/outbound.ts': 'the guarded client itself',
   'providers/email/smtp/connection.ts': 'to an address that the guarded client has resolved',
-  'lib/oidc.ts': 'the identity provider that the operator names',
+  'lib/secrets/oidc.ts': 'the identity provider that the operator names',
   'cli/doctor.ts': 'the service itself, at the operator’s command line',
   'cli/remote.ts': 'the server that the operator names at the command line',
-  'services/operations/doctor-traces.ts': 'the collector of traces that the operator names',
+  'services/operations/doctor/traces.ts': 'the collector of traces that the operator names',
 };
 
 test('only the guarded client opens connections, except to hosts that the operator configures', () => {

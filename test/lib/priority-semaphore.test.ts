@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { PrioritySemaphore } from '../../src/lib/priority-semaphore.ts';
+import { PrioritySemaphore } from '../../src/lib/load/priority-semaphore.ts';
 
 test('the maximum number enter at once, and the others when one leaves', async () => {
   const line = new PrioritySemaphore(2);

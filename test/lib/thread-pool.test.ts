@@ -5,7 +5,7 @@ import {
   type ThreadPoolOptions,
   type ThreadStoppedError,
   ThreadsBusyError,
-} from '../../src/lib/thread-pool.ts';
+} from '../../src/lib/load/thread-pool.ts';
 
 let pool: ThreadPool;
 afterEach(() => pool.close());

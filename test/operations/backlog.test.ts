@@ -10,7 +10,7 @@ import { openDatabase } from '../../src/db/connection/pool.ts';
 import { deleteOldRoundsAcrossTenants, listLiveWorkersAcrossTenants } from '../../src/db/ledger/workers.ts';
 import { listOldestDueAcrossTenants } from '../../src/db/operations/health.ts';
 import { checkProcessQueue, isStuck, WorkerRounds } from '../../src/services/operations/backlog.ts';
-import { runDoctorChecks } from '../../src/services/operations/doctor.ts';
+import { runDoctorChecks } from '../../src/services/operations/doctor/doctor.ts';
 import { ask } from '../support/api.ts';
 import { createTestDatabase, silent, type TestDatabase, testConfig } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';

@@ -3,7 +3,7 @@ import type { Runtime } from '../../src/app.ts';
 import { findReference } from '../../src/core/feedback/identify.ts';
 import { readReturnPath, returnPathOf } from '../../src/core/feedback/return-path.ts';
 import { assignCell, readCell } from '../../src/db/connection/cell.ts';
-import { createSigner } from '../../src/lib/signer.ts';
+import { createSigner } from '../../src/lib/secrets/signer.ts';
 import { testDatabase } from '../support/database.ts';
 
 let runtime: Runtime;

@@ -1,8 +1,8 @@
 /** The demo of a first start shows a lively day. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
-import { createDemo, type Demo } from '../../src/services/operations/demo.ts';
-import { createDemoDay } from '../../src/services/operations/demo-day.ts';
+import { createDemoDay } from '../../src/services/operations/demo/day.ts';
+import { createDemo, type Demo } from '../../src/services/operations/demo/demo.ts';
 import { asker } from '../support/api.ts';
 import { testService } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';

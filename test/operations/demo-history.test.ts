@@ -7,12 +7,12 @@ import { demo as command } from '../../src/cli/demo.ts';
 import { organizationTables } from '../../src/db/operations/organization-tables.ts';
 import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
 import { viewMessage } from '../../src/services/history/messages.ts';
-import { describeOrganization, sumStatistics } from '../../src/services/history/stats.ts';
+import { describeOrganization, sumStatistics } from '../../src/services/history/stats/stats.ts';
 import { explain } from '../../src/services/history/why.ts';
-import { removeDemo } from '../../src/services/operations/demo.ts';
-import { createDemoHistory, demoMark } from '../../src/services/operations/demo-history.ts';
-import { generateHistory } from '../../src/services/operations/demo-occurrences.ts';
-import { runDoctorChecks } from '../../src/services/operations/doctor.ts';
+import { removeDemo } from '../../src/services/operations/demo/demo.ts';
+import { createDemoHistory, demoMark } from '../../src/services/operations/demo/history.ts';
+import { generateHistory } from '../../src/services/operations/demo/occurrences.ts';
+import { runDoctorChecks } from '../../src/services/operations/doctor/doctor.ts';
 import { runMaintenance } from '../../src/services/operations/maintenance.ts';
 import { testDatabase } from '../support/database.ts';
 

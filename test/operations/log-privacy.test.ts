@@ -5,11 +5,11 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Service, startService } from '../../src/app.ts';
-import { signRecipientToken } from '../../src/core/recipient-links.ts';
+import { signRecipientToken } from '../../src/core/message/recipient-links.ts';
 import { routes } from '../../src/http/routes.ts';
-import { describeError } from '../../src/lib/describe-error.ts';
-import { createLog } from '../../src/lib/log.ts';
-import { createSigner } from '../../src/lib/signer.ts';
+import { createSigner } from '../../src/lib/secrets/signer.ts';
+import { describeError } from '../../src/lib/telemetry/describe-error.ts';
+import { createLog } from '../../src/lib/telemetry/log.ts';
 import { createUser } from '../../src/services/audience/users.ts';
 import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
 import { createKey } from '../../src/services/identity/keys.ts';

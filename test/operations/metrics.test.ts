@@ -4,7 +4,7 @@ import Fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { sendError } from '../../src/http/server/errors.ts';
-import { registerMetrics } from '../../src/http/server/metrics.ts';
+import { registerMetrics } from '../../src/http/server/metrics/metrics.ts';
 import { testService } from '../support/database.ts';
 
 const token = 'a token of many letters'.replaceAll(' ', '-');

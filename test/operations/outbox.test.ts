@@ -9,8 +9,8 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startService } from '../../src/app.ts';
-import { readOutboxSources } from '../../src/core/outbox.ts';
-import { runDoctorChecks } from '../../src/services/operations/doctor.ts';
+import { readOutboxSources } from '../../src/core/operations/outbox.ts';
+import { runDoctorChecks } from '../../src/services/operations/doctor/doctor.ts';
 import { Outbox } from '../../src/services/operations/outbox.ts';
 import { OutboxDrains } from '../../src/services/operations/outbox-drains.ts';
 

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { openPair, type Pair } from '../../chaos/pair.ts';
 import { type Service, startService } from '../../src/app.ts';
 import { loadConfig } from '../../src/config.ts';
-import { serverUrls } from '../../src/core/database-url.ts';
+import { serverUrls } from '../../src/core/operations/database-url.ts';
 import type { FallbackCause } from '../../src/db/connection/replicas.ts';
 import { routes } from '../../src/http/routes.ts';
 import { type Answer, ask } from '../support/api.ts';

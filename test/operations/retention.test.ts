@@ -9,7 +9,7 @@ import type { Runtime } from '../../src/app.ts';
 import { lowestUuidAt, uuidv7 } from '../../src/core/ids.ts';
 import { createPartitions, dropOldPartitions } from '../../src/db/connection/partitions.ts';
 import { findOccurrence } from '../../src/db/history/occurrences.ts';
-import { sumStatistics } from '../../src/services/history/stats.ts';
+import { sumStatistics } from '../../src/services/history/stats/stats.ts';
 import { runMaintenance } from '../../src/services/operations/maintenance.ts';
 import { testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';

@@ -7,9 +7,9 @@ import {
   verifyPreferencesToken,
   verifyRecipientToken,
   verifyUnsubscribeToken,
-} from '../../src/core/recipient-links.ts';
-import { createCipher } from '../../src/lib/cipher.ts';
-import { createSigner } from '../../src/lib/signer.ts';
+} from '../../src/core/message/recipient-links.ts';
+import { createCipher } from '../../src/lib/secrets/cipher.ts';
+import { createSigner } from '../../src/lib/secrets/signer.ts';
 import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
 import { createKey } from '../../src/services/identity/keys.ts';
 import { reencryptSecrets } from '../../src/services/operations/secrets.ts';

@@ -4,13 +4,13 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, w
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { createCipher } from '../../src/lib/cipher.ts';
-import { createKeyring, openKeyFile } from '../../src/lib/keyring.ts';
-import { createSigner } from '../../src/lib/signer.ts';
+import { createCipher } from '../../src/lib/secrets/cipher.ts';
+import { createKeyring, openKeyFile } from '../../src/lib/secrets/keyring.ts';
+import { createSigner } from '../../src/lib/secrets/signer.ts';
 import { Plans } from '../../src/pipeline/plans.ts';
 import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
-import { openTotpSecret, sealTotpSecret } from '../../src/services/identity/two-factor.ts';
-import { runDoctorChecks } from '../../src/services/operations/doctor.ts';
+import { openTotpSecret, sealTotpSecret } from '../../src/services/identity/sign-in/two-factor.ts';
+import { runDoctorChecks } from '../../src/services/operations/doctor/doctor.ts';
 import { forgetPreviousKeys, reencryptSecrets, rotateSecretKey } from '../../src/services/operations/secrets.ts';
 import { testDatabase } from '../support/database.ts';
 import { exampleOrganization, webhookSecret } from '../support/declarative.ts';
@@ -326,8 +326,8 @@ test('a rotation covers everything that is stored encrypted', () => {
   expect(sealing).toEqual([
     'pipeline/channel-secrets.ts',
     'services/configuration/webhook-secrets.ts',
-    'services/identity/sealed-state.ts',
-    'services/identity/two-factor.ts',
+    'services/identity/sign-in/sealed-state.ts',
+    'services/identity/sign-in/two-factor.ts',
     'services/operations/backup.ts',
   ]);
 });

@@ -4,13 +4,13 @@ import path from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openRuntime, startService } from '../../src/app.ts';
-import { openTraces } from '../../src/lib/open-traces.ts';
-import { readTraceSettings, type TraceSettings, type TraceVariables } from '../../src/lib/trace-settings.ts';
-import type { Traces } from '../../src/lib/traces.ts';
+import { openTraces } from '../../src/lib/telemetry/open-traces.ts';
+import { readTraceSettings, type TraceSettings, type TraceVariables } from '../../src/lib/telemetry/trace-settings.ts';
+import type { Traces } from '../../src/lib/telemetry/traces.ts';
 import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
 import { changeLimits } from '../../src/services/configuration/limits.ts';
 import { createKey } from '../../src/services/identity/keys.ts';
-import { checkTraces } from '../../src/services/operations/doctor-traces.ts';
+import { checkTraces } from '../../src/services/operations/doctor/traces.ts';
 import { type Ask, asker } from '../support/api.ts';
 import { createTestDatabase, silent, type TestDatabase, testConfig } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -271,9 +271,9 @@ describe('without an endpoint', () => {
       .filter(file => file.endsWith('.ts'))
       .map(file => ({ file, text: readFileSync(path.join(src, file), 'utf8') }));
     const of = (form: RegExp) => texts.filter(({ text }) => form.test(text)).map(({ file }) => file);
-    expect(of(/'@opentelemetry\//)).toEqual(['lib/opentelemetry.ts']);
+    expect(of(/'@opentelemetry\//)).toEqual(['lib/telemetry/opentelemetry.ts']);
     expect(of(/from '[./]+\/opentelemetry\.ts'/)).toEqual([]);
-    expect(of(/await import\('\.\/opentelemetry\.ts'\)/)).toEqual(['lib/open-traces.ts']);
+    expect(of(/await import\('\.\/opentelemetry\.ts'\)/)).toEqual(['lib/telemetry/open-traces.ts']);
   });
 });
 

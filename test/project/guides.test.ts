@@ -14,7 +14,7 @@ import type { Service } from '../../src/app.ts';
 import { settings } from '../../src/config.ts';
 import { permissions } from '../../src/core/identity/permissions.ts';
 import { roles } from '../../src/core/identity/roles.ts';
-import { createDemo } from '../../src/services/operations/demo.ts';
+import { createDemo } from '../../src/services/operations/demo/demo.ts';
 import { createTestDatabase, testService } from '../support/database.ts';
 import { eventually, waitFor } from '../support/eventually.ts';
 import { followGuide, readBlocks } from '../support/guides.ts';

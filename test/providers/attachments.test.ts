@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { TObject } from 'typebox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FileContent } from '../../src/lib/file-content.ts';
-import { createOutbound, type Outbound } from '../../src/lib/outbound.ts';
+import { createOutbound, type Outbound } from '../../src/lib/network/outbound.ts';
 import { providers } from '../../src/providers/index.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import type { Attachment, Outgoing } from '../../src/providers/sending.ts';

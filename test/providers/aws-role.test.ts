@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createOutbound } from '../../src/lib/outbound.ts';
+import { createOutbound } from '../../src/lib/network/outbound.ts';
 import { EnvironmentRole } from '../../src/providers/aws-role.ts';
 import { providers } from '../../src/providers/index.ts';
 import { checkEntry } from '../../src/providers/provider.ts';

@@ -1,7 +1,7 @@
 import MailComposer from 'nodemailer/lib/mail-composer';
 import { afterEach, describe, expect, it } from 'vitest';
 import { defaultLayout } from '../../src/core/render/layout-default.ts';
-import { createOutbound } from '../../src/lib/outbound.ts';
+import { createOutbound } from '../../src/lib/network/outbound.ts';
 import { type ComposeOptions, createComposer } from '../../src/providers/email/smtp/compose.ts';
 import { smtp } from '../../src/providers/email/smtp/smtp.ts';
 import type { Outgoing } from '../../src/providers/sending.ts';

@@ -1,7 +1,7 @@
 /** Signing in by OAuth 2.0, against a token server and a mail server that accept nothing but what the standards say. */
 import { createPublicKey, createVerify, generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { RenewedValue } from '../../src/lib/renewed-value.ts';
+import { RenewedValue } from '../../src/lib/caching/renewed-value.ts';
 import { providers } from '../../src/providers/index.ts';
 import { checkEntry, explainDenied, findMissing, readEntry } from '../../src/providers/provider.ts';
 import { exampleOutgoing } from '../support/compliance.ts';

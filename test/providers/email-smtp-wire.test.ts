@@ -1,7 +1,7 @@
 /** The commands to a mail server, their order, and the handling of its replies. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { withHandoverCheck } from '../../src/lib/handover.ts';
+import { withHandoverCheck } from '../../src/lib/network/handover.ts';
 import type { Outcome } from '../../src/providers/sending.ts';
 import { exampleOutgoing } from '../support/compliance.ts';
 import { eventually } from '../support/eventually.ts';

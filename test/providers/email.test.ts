@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import type { Static, TObject } from 'typebox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shapeErrors } from '../../src/core/configuration/shape.ts';
-import { createOutbound, type Outbound } from '../../src/lib/outbound.ts';
+import { createOutbound, type Outbound } from '../../src/lib/network/outbound.ts';
 import { readRetryAfter, toReason } from '../../src/providers/http-outcome.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import type { Outgoing } from '../../src/providers/sending.ts';

@@ -1,7 +1,7 @@
 /** Bounce mails are read in threads. */
 import { afterAll, expect, test } from 'vitest';
 import { UnreadableMailError } from '../../src/core/feedback/event.ts';
-import { ThreadsBusyError } from '../../src/lib/thread-pool.ts';
+import { ThreadsBusyError } from '../../src/lib/load/thread-pool.ts';
 import { mailLimits } from '../../src/providers/feedback/mail-limits.ts';
 import { MailReader } from '../../src/providers/feedback/mail-reader.ts';
 import { readMail } from '../../src/providers/feedback/mail-reading.ts';

@@ -1,7 +1,7 @@
 /** Nothing in a context notifies anyone in a chat, or changes how a message is structured, whatever field it is in. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Button } from '../../src/core/buttons.ts';
+import type { Button } from '../../src/core/message/buttons.ts';
 import { addNote } from '../../src/core/render/note.ts';
 import { breakMentions } from '../../src/providers/chat-text.ts';
 import { providers } from '../../src/providers/index.ts';

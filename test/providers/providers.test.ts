@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ProviderEntry } from '../../src/core/configuration/document.ts';
 import { media } from '../../src/core/configuration/document.ts';
 import { shapeErrors } from '../../src/core/configuration/shape.ts';
-import type { Outbound } from '../../src/lib/outbound.ts';
+import type { Outbound } from '../../src/lib/network/outbound.ts';
 import { providers } from '../../src/providers/index.ts';
 import { checkEntry, findMissing, type Provider, readEntry } from '../../src/providers/provider.ts';
 import { type ComplianceCase, complianceSuite, exampleOutgoing, sendToHangingServer } from '../support/compliance.ts';

@@ -1,7 +1,7 @@
 /** Mobile push: options of a message, tokens of the sender, and many streams on one connection. */
 import { jwtVerify } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { createOutbound } from '../../src/lib/outbound.ts';
+import { createOutbound } from '../../src/lib/network/outbound.ts';
 import { certificate } from '../support/certificate.ts';
 import { exampleOutgoing } from '../support/compliance.ts';
 import { apple, appleToken, deviceOf, google, pushCases, serviceAccount } from '../support/compliance-push.ts';

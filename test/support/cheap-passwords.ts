@@ -1,6 +1,6 @@
 /** Makes password hashes cheap in tests, except where `useProductionCosts` is called. */
 import { onTestFinished } from 'vitest';
-import { costs, productionCosts } from '../../src/lib/passwords.ts';
+import { costs, productionCosts } from '../../src/lib/secrets/passwords.ts';
 
 const cheap = { memory: 8, passes: 1 };
 

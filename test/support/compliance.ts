@@ -5,7 +5,7 @@
 import type { Static, TObject } from 'typebox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { shapeErrors } from '../../src/core/configuration/shape.ts';
-import { createOutbound, type Outbound } from '../../src/lib/outbound.ts';
+import { createOutbound, type Outbound } from '../../src/lib/network/outbound.ts';
 import { type Credential, explainDenied, type Provider } from '../../src/providers/provider.ts';
 import type { Outcome, Outgoing, Sender } from '../../src/providers/sending.ts';
 import { closedUrl, type HttpPeer, openHttpPeer, type RecordedRequest, type Reply } from './http-peer.ts';

@@ -2,7 +2,7 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { buildConsole } from '../../scripts/console.ts';
 import type { Service } from '../../src/app.ts';
-import { createDemo, type Demo } from '../../src/services/operations/demo.ts';
+import { createDemo, type Demo } from '../../src/services/operations/demo/demo.ts';
 import { type Ask, asker } from './api.ts';
 import { openBrowser, signIn, visit } from './browser.ts';
 import { testService } from './database.ts';

@@ -1,6 +1,6 @@
 /** Creates deliveries and occurrences in every state that lasts, through the API and the real engine. */
 import { expect } from 'vitest';
-import type { DeliveryState, OccurrenceState } from '../../src/core/states.ts';
+import type { DeliveryState, OccurrenceState } from '../../src/core/history/states.ts';
 import type { Ask } from './api.ts';
 import { eventually } from './eventually.ts';
 import { type HttpPeer, openHttpPeer, type Reply } from './http-peer.ts';

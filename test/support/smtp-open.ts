@@ -2,7 +2,7 @@
 import type { Static } from 'typebox';
 import { expect, onTestFinished } from 'vitest';
 import { shapeErrors } from '../../src/core/configuration/shape.ts';
-import { createOutbound } from '../../src/lib/outbound.ts';
+import { createOutbound } from '../../src/lib/network/outbound.ts';
 import { smtp } from '../../src/providers/email/smtp/smtp.ts';
 import type { Sender, Tools } from '../../src/providers/sending.ts';
 import { openSmtpPeer, type SmtpPeer, type SmtpPeerOptions } from './smtp.ts';

@@ -4,10 +4,10 @@
  */
 import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { generateWebhookSecret } from '../../src/core/configuration/webhooks.ts';
 import { generateKey } from '../../src/core/identity/keys.ts';
 import { type KeyPermission, permissions } from '../../src/core/identity/permissions.ts';
 import { uuidv7 } from '../../src/core/ids.ts';
-import { generateWebhookSecret } from '../../src/core/webhooks.ts';
 import type { Db } from '../../src/db/connection/pool.ts';
 import { sealWebhookSecrets } from '../../src/services/configuration/webhook-secrets.ts';
 import type { Deps } from '../../src/services/deps.ts';

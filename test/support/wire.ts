@@ -2,7 +2,7 @@
 import type { Static, TObject } from 'typebox';
 import { afterAll, beforeAll } from 'vitest';
 import type { Content } from '../../src/core/render/render.ts';
-import { createOutbound, type Outbound } from '../../src/lib/outbound.ts';
+import { createOutbound, type Outbound } from '../../src/lib/network/outbound.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import type { Outcome, Outgoing, Sender } from '../../src/providers/sending.ts';
 import { type ComplianceCase, exampleOutgoing } from './compliance.ts';

@@ -3,7 +3,7 @@
  * array. Run it with a low `ulimit -n`.
  */
 import { closeSync, openSync } from 'node:fs';
-import { createOutbound, OutboundError } from '../../src/lib/outbound.ts';
+import { createOutbound, OutboundError } from '../../src/lib/network/outbound.ts';
 
 const url = new URL(process.argv[2]!);
 const named = new URL(url);

@@ -1,5 +1,5 @@
 /** Inserts stored names and other values into texts so that their direction does not reorder the text around them. */
-import { isolate } from '../../../src/core/bidi.ts';
+import { isolate } from '../../../src/core/text/bidi.ts';
 import type { Part } from './part.ts';
 
 /** Isolates every string that is passed to a text of the catalog. */

@@ -4,7 +4,7 @@
  */
 
 import { canonicalJson } from '../json.ts';
-import { fold } from '../text.ts';
+import { fold } from '../text/text.ts';
 import { compareChannels, compareFields, compareWebhooks, type FieldChange } from './fields.ts';
 import type {
   AddressState,

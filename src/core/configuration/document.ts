@@ -3,7 +3,6 @@
  * the bodies of the API and exports all have this form.
  */
 import { type Static, Type } from 'typebox';
-import { AttachmentEntries } from '../attachments.ts';
 import { Digest } from '../decision/digest.ts';
 import { categoryKinds } from '../decision/preferences.ts';
 import { QuietHours } from '../decision/quiet-hours.ts';
@@ -11,14 +10,15 @@ import { GiveUpAfter, Steps } from '../decision/steps.ts';
 import { Throttle, throttleLimits } from '../decision/throttle.ts';
 import { expressionLimits } from '../expressions/expressions.ts';
 import { reputationDefaults } from '../feedback/reputation.ts';
-import { Actions, Avatar } from '../inbox-actions.ts';
+import { Retry } from '../history/retries.ts';
 import type { JsonObject } from '../json.ts';
-import { logoUrlPattern } from '../logo-url.ts';
-import { templateLimits } from '../render/template-limits.ts';
-import { Retry } from '../retries.ts';
-import { limits, slugPattern } from '../text.ts';
+import { AttachmentEntries } from '../message/attachments.ts';
+import { Actions, Avatar } from '../message/inbox-actions.ts';
+import { logoUrlPattern } from '../render/logo-url.ts';
+import { templateLimits } from '../render/template/limits.ts';
+import { limits, slugPattern } from '../text/text.ts';
 import { priorities } from '../trigger.ts';
-import { WebhookEntry, webhookLimits } from '../webhooks.ts';
+import { WebhookEntry, webhookLimits } from './webhooks.ts';
 
 /** Channel types. A channel sends to addresses of its type. */
 export const media = [

@@ -1,13 +1,12 @@
 /** Turns the stored state back into a document, in the style of a hand-written file. Applying it changes nothing. */
 
-import { AttachmentEntry } from '../attachments.ts';
 import { Digest } from '../decision/digest.ts';
 import { QuietHours } from '../decision/quiet-hours.ts';
 import { Step } from '../decision/steps.ts';
 import { Throttle } from '../decision/throttle.ts';
 import { reputationDefaults } from '../feedback/reputation.ts';
-import { ActionEntry } from '../inbox-actions.ts';
-import type { WebhookEntry } from '../webhooks.ts';
+import { AttachmentEntry } from '../message/attachments.ts';
+import { ActionEntry } from '../message/inbox-actions.ts';
 import type {
   CategoryEntry,
   ChannelEntry,
@@ -31,6 +30,7 @@ import type {
   UserState,
   WebhookState,
 } from './state.ts';
+import type { WebhookEntry } from './webhooks.ts';
 
 /** Default retention of history, in days. */
 const defaultRetention = 90;

@@ -1,7 +1,8 @@
 /** Checks the messages and layouts of a document: templates that do not parse, and invalid language tags. */
-import type { AttachmentEntry } from '../attachments.ts';
-import { type ActionEntry, findActionMistakes } from '../inbox-actions.ts';
+
 import { isObject } from '../json.ts';
+import type { AttachmentEntry } from '../message/attachments.ts';
+import { type ActionEntry, findActionMistakes } from '../message/inbox-actions.ts';
 import {
   type CheckTemplate,
   checkLayoutSource,
@@ -10,7 +11,7 @@ import {
   type MessageContent,
   type MessageText,
 } from '../render/compile.ts';
-import { normalizeLocale, notALocale } from '../text.ts';
+import { normalizeLocale, notALocale } from '../text/text.ts';
 
 export type ReportError = (at: string, message: string) => void;
 

@@ -6,7 +6,7 @@
 
 import { generalSlug } from '../decision/preferences.ts';
 import type { FieldErrors } from '../errors.ts';
-import { fold } from '../text.ts';
+import { fold } from '../text/text.ts';
 import { addError } from './shape.ts';
 import type { NotificationState, OrganizationState, ProjectState } from './state.ts';
 

@@ -3,7 +3,7 @@ import type { ErrorObject } from 'ajv/dist/2020.js';
 import type { TSchema } from 'typebox';
 import type { FieldErrors } from '../errors.ts';
 import { createAjv, findErrors, toFieldErrors } from '../schema.ts';
-import { isEmail } from '../text.ts';
+import { isEmail } from '../text/text.ts';
 
 const ajv = createAjv(false);
 ajv.addFormat('mailbox', { type: 'string', validate: isMailbox });

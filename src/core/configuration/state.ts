@@ -9,11 +9,10 @@ import type { QuietHours } from '../decision/quiet-hours.ts';
 import { channelsOf, type Step } from '../decision/steps.ts';
 import type { Throttle } from '../decision/throttle.ts';
 import { reputationDefaults } from '../feedback/reputation.ts';
+import type { Retry } from '../history/retries.ts';
 import type { JsonObject } from '../json.ts';
-import type { Retry } from '../retries.ts';
-import { fold, normalizeLocale, readAddress } from '../text.ts';
+import { fold, normalizeLocale, readAddress } from '../text/text.ts';
 import type { Priority } from '../trigger.ts';
-import { type WebhookEntry, webhookTypes } from '../webhooks.ts';
 import type {
   ApplicationEntry,
   CategoryEntry,
@@ -27,6 +26,7 @@ import type {
   ProviderEntry,
   UserEntry,
 } from './document.ts';
+import { type WebhookEntry, webhookTypes } from './webhooks.ts';
 
 /** `id` is the row's id; objects that are only in a file have none yet. */
 interface Row {

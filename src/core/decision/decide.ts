@@ -3,8 +3,8 @@
  * Reasons are a closed list with stable codes.
  */
 
-import { describeSuppression, type Suppression, stopsChannel } from '../suppressions.ts';
-import { addressKind, fold } from '../text.ts';
+import { describeSuppression, type Suppression, stopsChannel } from '../audience/suppressions.ts';
+import { addressKind, fold } from '../text/text.ts';
 import type { TriggerOptions } from '../trigger.ts';
 import { type Choices, describePreferenceDecision, resolvePreference, type Topic } from './preferences.ts';
 import { findQuietEnd, type QuietHours, spreadMs } from './quiet-hours.ts';

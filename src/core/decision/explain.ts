@@ -1,7 +1,7 @@
 /** Explains the status of a delivery in a sentence that support staff can pass on. */
 
+import type { DeliveryStatus } from '../history/statuses.ts';
 import { lookUp } from '../lookup.ts';
-import type { DeliveryStatus } from '../statuses.ts';
 import { type Reason, reasons } from './decide.ts';
 
 export interface ExplainedDelivery {

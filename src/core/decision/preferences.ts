@@ -4,7 +4,7 @@
  */
 import { type Static, Type } from 'typebox';
 import { lookUp } from '../lookup.ts';
-import { limits, slugPattern } from '../text.ts';
+import { limits, slugPattern } from '../text/text.ts';
 
 export const categoryKinds = ['required', 'transactional', 'promotional'] as const;
 export type CategoryKind = (typeof categoryKinds)[number];

@@ -3,9 +3,9 @@
  * the preview of a replay does the same.
  */
 
+import { stopsChannel } from '../audience/suppressions.ts';
 import { isBulk } from '../feedback/reputation.ts';
-import { stopsChannel } from '../suppressions.ts';
-import { addressKind } from '../text.ts';
+import { addressKind } from '../text/text.ts';
 import { priorities } from '../trigger.ts';
 import {
   type DecisionChannel,

@@ -6,7 +6,7 @@ import { type Static, Type } from 'typebox';
 import { durationPattern, parseDuration } from '../durations.ts';
 import { expressionLimits, findFilterMistake } from '../expressions/expressions.ts';
 import { isObject } from '../json.ts';
-import { limits, slugPattern } from '../text.ts';
+import { limits, slugPattern } from '../text/text.ts';
 
 export const stepLimits = { steps: 20, repeat: 20, runs: 50, giveUpDays: 7 } as const;
 const defaultGiveUpAfter = '24h';

@@ -2,7 +2,7 @@
  * Says what became of an occurrence in a sentence or two. The API, webhooks, the console, the command line and "why?" all show this
  * text, so that none of them claims more than the counts do.
  */
-import { type OccurrenceState, occurrenceStates } from '../states.ts';
+import { type OccurrenceState, occurrenceStates } from '../history/states.ts';
 import { explainPause, explainReason } from './explain.ts';
 
 /** What is said about a number of messages, after "the message", "all messages" or a number. */

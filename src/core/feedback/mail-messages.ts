@@ -5,7 +5,7 @@ import type { TenantDelivery } from './identify.ts';
 export interface MailThreadSettings {
   host: string;
   port: number;
-  /** Where the signatures of return paths come from: see lib/keyring.ts. */
+  /** Where the signatures of return paths come from: see lib/secrets/keyring.ts. */
   keys: { secretKey: string | undefined; previousSecretKeys: readonly string[]; dataDir: string };
   /** Undefined: one is generated, which is enough for servers that encrypt if they can. */
   certificate: { cert: string; key: string; files?: { cert: string; key: string } } | undefined;

@@ -2,10 +2,18 @@
  * Reads a mail that reports about another: delivery status notifications (RFC 3464), the many forms that say the same in
  * prose, and abuse reports (RFC 5965). Vacation replies, receipts and all other mail report nothing.
  */
-import { type Cause, classify } from './classify.ts';
+
 import { type FeedbackEvent, type FeedbackType, feedbackEvent, toTime } from './event.ts';
 import { decodeWords, type Headers, type Mail, type Part, parseHeaders } from './mime.ts';
-import { addressesIn, cutNotice, type NamedRecipient, type Notice, noticeMatcher, recipientsIn } from './notice.ts';
+import { type Cause, classify } from './wording/classify.ts';
+import {
+  addressesIn,
+  cutNotice,
+  type NamedRecipient,
+  type Notice,
+  noticeMatcher,
+  recipientsIn,
+} from './wording/notice.ts';
 
 /** Returns one event per recipient that the mail reports about. */
 export function readReport(mail: Mail): FeedbackEvent[] {

@@ -1,6 +1,6 @@
 /** Password policy: a minimum length and no composition rules, which only make users write passwords down. */
 import { randomInt } from 'node:crypto';
-import { fold } from '../text.ts';
+import { fold } from '../text/text.ts';
 
 /** In characters. */
 export const passwordLength = { min: 10, max: 200 } as const;

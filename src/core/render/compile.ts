@@ -1,15 +1,15 @@
 /** Compiles messages: parses each template once, reports all mistakes, and chooses the templates for a recipient. */
 
-import type { AttachmentEntry } from '../attachments.ts';
 import { type FieldErrors, invalid } from '../errors.ts';
-import type { ActionEntry } from '../inbox-actions.ts';
+import type { AttachmentEntry } from '../message/attachments.ts';
+import type { ActionEntry } from '../message/inbox-actions.ts';
 import { type JsonPiece, readJson } from './json.ts';
 import { type CompiledLayout, hasContent, parseLayout } from './layout.ts';
-import { type Block, isCheapMarkdown, parseMarkdown } from './markdown.ts';
+import { type Block, isCheapMarkdown, parseMarkdown } from './markdown/markdown.ts';
 import { cacheBySkeleton, type SkeletonCache } from './skeleton-cache.ts';
-import { type LazyTemplate, lazyTemplate, parseTemplate, TemplateError } from './template.ts';
-import { InlineLimitError, inlineLimits } from './template-limits.ts';
-import { type Part, splitSlots } from './template-slots.ts';
+import { InlineLimitError, inlineLimits } from './template/limits.ts';
+import { type Part, splitSlots } from './template/slots.ts';
+import { type LazyTemplate, lazyTemplate, parseTemplate, TemplateError } from './template/template.ts';
 
 export interface MessageText {
   /** Liquid. */

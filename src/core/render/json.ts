@@ -3,7 +3,7 @@
  * as JSON, so that `{"total": {{ total }}}` works for a number, a text and a list alike.
  */
 import type { Json } from '../json.ts';
-import { type Part, PreparedText, rawText, splitSlots, type Values } from './template-slots.ts';
+import { type Part, PreparedText, rawText, splitSlots, type Values } from './template/slots.ts';
 
 export interface JsonPiece {
   part: Part;

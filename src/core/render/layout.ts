@@ -6,11 +6,11 @@
 import { footerLabels } from './footer.ts';
 import { defaultLayout } from './layout-default.ts';
 import { allowedUrl } from './links.ts';
-import { escapeHtml } from './markdown-html.ts';
+import { escapeHtml } from './markdown/html.ts';
 import { cacheBySkeleton } from './skeleton-cache.ts';
-import { type LazyTemplate, lazyTemplate, runTemplate, type TemplateOutput } from './template.ts';
-import type { RunOptions } from './template-context.ts';
-import { type Part, PreparedText, splitSlots, valueText } from './template-slots.ts';
+import type { RunOptions } from './template/context.ts';
+import { type Part, PreparedText, splitSlots, valueText } from './template/slots.ts';
+import { type LazyTemplate, lazyTemplate, runTemplate, type TemplateOutput } from './template/template.ts';
 
 export interface CompiledLayout {
   template: LazyTemplate;

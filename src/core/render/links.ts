@@ -3,7 +3,7 @@
  * that it can never lead to another site; a value that is the whole URL must be a complete and allowed one. The result
  * contains no space, quote, bracket or control character.
  */
-import { type Part, PreparedText, rawText, type Values } from './template-slots.ts';
+import { type Part, PreparedText, rawText, type Values } from './template/slots.ts';
 
 /** The position of the next piece in a URL. */
 type UrlPosition = 'start' | 'host' | 'path' | 'elsewhere';

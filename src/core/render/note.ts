@@ -1,6 +1,6 @@
 /** Adds a line to a rendered message, in all of its forms. */
 import { isObject } from '../json.ts';
-import { escapeForChat, isChatMedium } from './markdown-chat.ts';
+import { escapeForChat, isChatMedium } from './markdown/chat.ts';
 import type { Content } from './render.ts';
 
 /** Slack refuses messages with more blocks. */

@@ -7,27 +7,28 @@
  * would take another 50 µs, about as long as everything else. A short message renders 11–20k times per second and core
  * as an email in the default layout, and up to 45k times as an SMS.
  */
-import { type AttachmentReference, attachmentLimits } from '../attachments.ts';
+
 import { AppError } from '../errors.ts';
-import { requireWebAddress } from '../inbox-actions.ts';
 import type { Json } from '../json.ts';
-import { countSegments } from '../sms.ts';
+import { type AttachmentReference, attachmentLimits } from '../message/attachments.ts';
+import { requireWebAddress } from '../message/inbox-actions.ts';
 import { type CompiledMessage, type CompiledTemplate, choose, readMarkdown } from './compile.ts';
 import { addTextFooter } from './footer.ts';
 import { writeJson } from './json.ts';
 import { type CompiledLayout, fillLayout, parsedDefaultLayout } from './layout.ts';
 import { resolveLink } from './links.ts';
-import type { Block } from './markdown.ts';
-import { toAdaptiveCard } from './markdown-card.ts';
-import { isChatMedium, toChat } from './markdown-chat.ts';
-import { toHtml } from './markdown-html.ts';
-import { toSlackBlocks } from './markdown-slack.ts';
-import { toPreview, toText } from './markdown-text.ts';
-import { runTemplate, TemplateError, type TemplateOutput } from './template.ts';
-import type { RunOptions } from './template-context.ts';
-import { resolveTimezone } from './template-filters.ts';
-import { Budget, inlineLimits } from './template-limits.ts';
-import { joinParts, type Values } from './template-slots.ts';
+import { toAdaptiveCard } from './markdown/card.ts';
+import { isChatMedium, toChat } from './markdown/chat.ts';
+import { toHtml } from './markdown/html.ts';
+import type { Block } from './markdown/markdown.ts';
+import { toSlackBlocks } from './markdown/slack.ts';
+import { toPreview, toText } from './markdown/text.ts';
+import { countSegments } from './sms.ts';
+import type { RunOptions } from './template/context.ts';
+import { resolveTimezone } from './template/filters.ts';
+import { Budget, inlineLimits } from './template/limits.ts';
+import { joinParts, type Values } from './template/slots.ts';
+import { runTemplate, TemplateError, type TemplateOutput } from './template/template.ts';
 
 export type { LocalizedText, MessageContent, MessageText } from './compile.ts';
 export {

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type pg from 'pg';
 import type { PageRequest } from '../connection/page.ts';
 import type { Db } from '../connection/pool.ts';
-import { addressEventsText } from '../ledger/webhook-events.ts';
+import { addressEventsText } from '../ledger/webhooks/events.ts';
 
 export interface Address {
   id: number;

@@ -5,7 +5,7 @@
  */
 import { type SqlBool, sql } from 'kysely';
 import type pg from 'pg';
-import type { LiveText } from '../../core/live-text.ts';
+import type { LiveText } from '../../core/text/live-text.ts';
 import type { PageRequest } from '../connection/page.ts';
 import type { Db } from '../connection/pool.ts';
 import { inPlainTransaction } from '../connection/transaction.ts';

@@ -4,9 +4,9 @@
  * this transaction adds, so it would choose a bad join.
  */
 import { sql } from 'kysely';
+import type { ListRow } from '../../core/audience/list-file.ts';
+import { searchKey } from '../../core/audience/search.ts';
 import { categoryScope, everything, generalSlug } from '../../core/decision/preferences.ts';
-import type { ListRow } from '../../core/list-file.ts';
-import { searchKey } from '../../core/search.ts';
 import type { Db } from '../connection/pool.ts';
 import { addMissingAddresses, addMissingEmails } from './addresses.ts';
 

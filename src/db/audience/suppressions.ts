@@ -1,8 +1,8 @@
 /** The suppression list. An expired entry counts as absent everywhere; maintenance deletes it later. */
 import { sql } from 'kysely';
 import type pg from 'pg';
-import type { Suppression, SuppressionReason } from '../../core/suppressions.ts';
-import { fold } from '../../core/text.ts';
+import type { Suppression, SuppressionReason } from '../../core/audience/suppressions.ts';
+import { fold } from '../../core/text/text.ts';
 import type { PageRequest } from '../connection/page.ts';
 import type { Db } from '../connection/pool.ts';
 

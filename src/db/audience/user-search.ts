@@ -4,7 +4,7 @@
  * page therefore reads little more than it returns: 1 to 5 ms with 1,000,000 users in one organization.
  */
 import { type RawBuilder, sql } from 'kysely';
-import { type SearchPrefixes, searchOrder } from '../../core/search.ts';
+import { type SearchPrefixes, searchOrder } from '../../core/audience/search.ts';
 import type { Db } from '../connection/pool.ts';
 import type { User } from './users.ts';
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
+import { searchKey } from '../../core/audience/search.ts';
 import type { JsonObject } from '../../core/json.ts';
-import { searchKey } from '../../core/search.ts';
 import type { JsonPage, PageRequest } from '../connection/page.ts';
 import type { Db } from '../connection/pool.ts';
 import { removeMembershipsOfUsers } from './members.ts';

@@ -1,7 +1,7 @@
 /** Limits of organizations and their usage. */
 import { type RawBuilder, sql } from 'kysely';
-import type { OrganizationLimits } from '../../core/limits.ts';
-import { endedStatuses } from '../../core/statuses.ts';
+import type { OrganizationLimits } from '../../core/configuration/limits.ts';
+import { endedStatuses } from '../../core/history/statuses.ts';
 import type { Db } from '../connection/pool.ts';
 
 /** Returns the SQL for the limits as JSON; `alias` is that of the organizations table. */

@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
+import type { OrganizationLimits } from '../../core/configuration/limits.ts';
 import { generalSlug } from '../../core/decision/preferences.ts';
 import type { QuietHours } from '../../core/decision/quiet-hours.ts';
 import type { Json } from '../../core/json.ts';
-import type { OrganizationLimits } from '../../core/limits.ts';
 import type { Db } from '../connection/pool.ts';
-import { statisticsTables } from '../history/stats-sums.ts';
+import { statisticsTables } from '../history/stats/stats-sums.ts';
 import { limitsOf } from './organization-limits.ts';
 
 export interface NamedRow {

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { type Migration, type MigrationResultSet, Migrator } from 'kysely/migration';
 import { AppError } from '../../core/errors.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import { createPartitions } from './partitions.ts';
 import type { Db } from './pool.ts';
 import { requireSupportedVersion, sqlState } from './pool.ts';

@@ -3,8 +3,8 @@
 import type { Socket } from 'node:net';
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import pg from 'pg';
-import { serverUrls } from '../../core/database-url.ts';
 import { AppError } from '../../core/errors.ts';
+import { serverUrls } from '../../core/operations/database-url.ts';
 import { PrimaryClient } from './primary.ts';
 import type { Tables } from './types.ts';
 

@@ -3,8 +3,8 @@
  * accepts writes, and goes there. So after a failover it is enough to drop the old connections.
  */
 import pg from 'pg';
-import { addressesOf, mustFindPrimary, serverUrls } from '../../core/database-url.ts';
-import { addClockMeasurement } from '../../lib/clock.ts';
+import { addressesOf, mustFindPrimary, serverUrls } from '../../core/operations/database-url.ts';
+import { addClockMeasurement } from '../../lib/time/clock.ts';
 
 interface Server {
   host: string;

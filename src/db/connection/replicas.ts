@@ -6,7 +6,7 @@
  */
 import { Kysely, PostgresDialect, type PostgresPool, sql } from 'kysely';
 import type pg from 'pg';
-import { addressesOf, serverUrls } from '../../core/database-url.ts';
+import { addressesOf, serverUrls } from '../../core/operations/database-url.ts';
 import { type Database, type Db, isUnavailable, openDatabase } from './pool.ts';
 import type { Tables } from './types.ts';
 

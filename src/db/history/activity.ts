@@ -4,10 +4,10 @@
  * next request continues, so no single request gets slower with a longer history.
  */
 import { type RawBuilder, sql } from 'kysely';
+import { type RefinedState, refinedStates } from '../../core/history/states.ts';
+import type { DeliveryStatus } from '../../core/history/statuses.ts';
+import { openStatuses } from '../../core/history/statuses.ts';
 import { lowestUuidAt } from '../../core/ids.ts';
-import { type RefinedState, refinedStates } from '../../core/states.ts';
-import type { DeliveryStatus } from '../../core/statuses.ts';
-import { openStatuses } from '../../core/statuses.ts';
 import type { Db } from '../connection/pool.ts';
 import {
   isOneOf,

@@ -1,6 +1,6 @@
 /** Files that messages carry, and which occurrences use them. */
 import { sql } from 'kysely';
-import type { AttachmentFacts } from '../../core/attachments.ts';
+import type { AttachmentFacts } from '../../core/message/attachments.ts';
 import type { Db } from '../connection/pool.ts';
 
 export interface NewAttachment extends AttachmentFacts {

@@ -4,9 +4,9 @@
  */
 import { type RawBuilder, sql } from 'kysely';
 import { lowestUuidAt, timeOfUuid } from '../../core/ids.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import type { Db } from '../connection/pool.ts';
-import { addressInOnce, occurrenceInOnce } from '../ledger/deliveries.ts';
+import { addressInOnce, occurrenceInOnce } from '../ledger/deliver/deliveries.ts';
 import { endedList, waitingList } from '../ledger/status-text.ts';
 import { type DeliveryView, deliveryColumns, deliveryNames } from './delivery-list.ts';
 import { pathJoins } from './occurrences.ts';

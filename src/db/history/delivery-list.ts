@@ -1,13 +1,13 @@
 /** Lists, filters and counts the deliveries of one occurrence, which may have a million of them. */
 import { type RawBuilder, sql } from 'kysely';
 import type { ExplainedDelivery } from '../../core/decision/explain.ts';
-import { retryIntervalText } from '../../core/retries.ts';
-import { type RefinedState, refinedStates } from '../../core/states.ts';
-import { type EndedStatus, endedStatuses } from '../../core/statuses.ts';
+import { retryIntervalText } from '../../core/history/retries.ts';
+import { type RefinedState, refinedStates } from '../../core/history/states.ts';
+import { type EndedStatus, endedStatuses } from '../../core/history/statuses.ts';
 import type { Db } from '../connection/pool.ts';
 import type { Deliveries } from '../connection/types.ts';
-import { occurrenceInOnce } from '../ledger/deliveries.ts';
-import { carriedDueAt } from '../ledger/digest-items.ts';
+import { occurrenceInOnce } from '../ledger/deliver/deliveries.ts';
+import { carriedDueAt } from '../ledger/digests/digest-items.ts';
 import { endedList, openList, outstandingText, waitingList } from '../ledger/status-text.ts';
 import { conditionOfState, isComplained, isRetracted } from './delivery-states.ts';
 import type { Counts } from './occurrences.ts';

@@ -1,6 +1,6 @@
 /** What is known about deliveries besides their status: conditions on `deliveries d` for the states that refine it. */
 import { type RawBuilder, sql } from 'kysely';
-import type { RefinedState } from '../../core/states.ts';
+import type { RefinedState } from '../../core/history/states.ts';
 
 const keyOf = (table: string) => sql`${sql.ref(`${table}.organization_id`)} = d.organization_id
     and ${sql.ref(`${table}.occurrence_id`)} = d.occurrence_id and ${sql.ref(`${table}.delivery_id`)} = d.id`;

@@ -1,8 +1,8 @@
 /** Reads what became of messages after their occurrence was acknowledged, resolved or cancelled. */
 import { sql } from 'kysely';
-import type { OccurrenceChange } from '../../core/message-updates.ts';
+import type { OccurrenceChange } from '../../core/message/message-updates.ts';
 import type { Db } from '../connection/pool.ts';
-import type { UpdateEntry } from '../ledger/message-updates.ts';
+import type { UpdateEntry } from '../ledger/deliver/message-updates.ts';
 
 interface MessageUpdateRow {
   delivery_id: number;

@@ -1,6 +1,6 @@
 /** What occurrences in progress wait for, when none of their deliveries is being sent. */
 import { sql } from 'kysely';
-import type { OccurrenceWait } from '../../core/states.ts';
+import type { OccurrenceWait } from '../../core/history/states.ts';
 import { priorities } from '../../core/trigger.ts';
 import type { Db } from '../connection/pool.ts';
 import { waitingList } from '../ledger/status-text.ts';

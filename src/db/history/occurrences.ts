@@ -1,15 +1,15 @@
 /** Reads occurrences for the API and for the engine. */
 import { type RawBuilder, sql } from 'kysely';
 import type pg from 'pg';
-import type { AttachmentReference } from '../../core/attachments.ts';
 import type { OccurrenceOutcome } from '../../core/decision/outcome.ts';
+import type { OccurrenceStatus } from '../../core/history/statuses.ts';
 import { lowestUuidAt, uuidRange } from '../../core/ids.ts';
 import type { JsonObject } from '../../core/json.ts';
-import type { OccurrenceStatus } from '../../core/statuses.ts';
+import type { AttachmentReference } from '../../core/message/attachments.ts';
 import { priorities } from '../../core/trigger.ts';
 import type { Db } from '../connection/pool.ts';
+import { unknownCount } from '../ledger/expand/unexpanded-counts.ts';
 import { outstandingText, waitingList } from '../ledger/status-text.ts';
-import { unknownCount } from '../ledger/unexpanded-counts.ts';
 
 /** The current state of an occurrence, as needed for sending. */
 export interface OccurrenceFacts {

@@ -4,10 +4,10 @@ import type pg from 'pg';
 import type { Db } from '../connection/pool.ts';
 import { inLedgerTransaction } from '../connection/transaction.ts';
 import { countText, endedText } from '../ledger/counts.ts';
-import { cancelText, type Delivery } from '../ledger/deliveries.ts';
-import { cancelDigestItems } from '../ledger/digest-items.ts';
+import { cancelText, type Delivery } from '../ledger/deliver/deliveries.ts';
+import { cancelDigestItems } from '../ledger/digests/digest-items.ts';
 import { waitingList } from '../ledger/status-text.ts';
-import { deliveryEventColumns, deliveryEventsText } from '../ledger/webhook-events.ts';
+import { deliveryEventColumns, deliveryEventsText } from '../ledger/webhooks/events.ts';
 
 export type FailedDelivery = Pick<
   Delivery,

@@ -1,7 +1,7 @@
 /** Lists steps for the API, and deletes old ones. steps.ts runs them. */
 import { sql } from 'kysely';
 import type { Db } from '../connection/pool.ts';
-import { stepKey } from '../ledger/new-steps.ts';
+import { stepKey } from '../ledger/steps/new-steps.ts';
 
 export interface StepView {
   notification_id: number;

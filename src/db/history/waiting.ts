@@ -1,7 +1,7 @@
 /** Deliveries that wait for a later time, such as the end of quiet hours. */
 import { sql } from 'kysely';
 import type { Db } from '../connection/pool.ts';
-import { carriedDueAt } from '../ledger/digest-items.ts';
+import { carriedDueAt } from '../ledger/digests/digest-items.ts';
 import { waitingList } from '../ledger/status-text.ts';
 
 export interface WaitingSummary {

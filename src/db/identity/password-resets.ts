@@ -1,4 +1,4 @@
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import type { Db } from '../connection/pool.ts';
 
 export async function createResetAcrossTenants(

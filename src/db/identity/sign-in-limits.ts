@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { sha256 } from '../../core/identity/tokens.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import type { Db } from '../connection/pool.ts';
 
 /**

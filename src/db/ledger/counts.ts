@@ -3,10 +3,10 @@
  * hour.
  */
 import type pg from 'pg';
-import { latencyBucketText } from '../../core/latency.ts';
-import { endedStatuses } from '../../core/statuses.ts';
+import { latencyBucketText } from '../../core/history/latency.ts';
+import { endedStatuses } from '../../core/history/statuses.ts';
 import { outstandingText } from './status-text.ts';
-import { completedColumns, completionEventsText } from './webhook-events.ts';
+import { completedColumns, completionEventsText } from './webhooks/events.ts';
 
 /**
  * SQL text that adds rows of `changed(organization_id, occurrence_id, channel_id, status, event_id, since)` to the

@@ -1,5 +1,5 @@
 /** SQL texts for statuses and counts. */
-import { endedStatuses, openStatuses, waitingStatuses } from '../../core/statuses.ts';
+import { endedStatuses, openStatuses, waitingStatuses } from '../../core/history/statuses.ts';
 
 const listText = (statuses: readonly string[]) => `(${statuses.map(status => `'${status}'`).join(', ')})`;
 

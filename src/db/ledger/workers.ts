@@ -1,21 +1,21 @@
 /**
  * A worker's lease is a session advisory lock on a dedicated connection: it ends with the process. If the worker is frozen,
  * or its machine vanishes, the server ends the session, because no heartbeat arrives; if the server vanishes, the worker's
- * heartbeat notices. When the lock is gone, any other worker may settle what was left behind: see engine/fence.ts.
+ * heartbeat notices. When the lock is gone, any other worker may settle what was left behind: see engine/deliver/fence.ts.
  */
 
 import { sql } from 'kysely';
 import type pg from 'pg';
 import type { OccurrenceOutcome } from '../../core/decision/outcome.ts';
-import { currentMoment, type Moment } from '../../lib/elapsed.ts';
+import { currentMoment, type Moment } from '../../lib/time/elapsed.ts';
 import { type Db, toOptions, vanishedClients } from '../connection/pool.ts';
 import { PrimaryClient, requireWritable } from '../connection/primary.ts';
 import { inLedgerTransaction } from '../connection/transaction.ts';
 import { countText, endedText } from './counts.ts';
-import { addAttemptText, mayHaveArrivedText, type SettleResult } from './deliveries.ts';
-import { carriedColumns, carryText, lockDigestOf, lockDigestsOfAcrossTenants } from './digest-outcomes.ts';
+import { addAttemptText, mayHaveArrivedText, type SettleResult } from './deliver/deliveries.ts';
+import { carriedColumns, carryText, lockDigestOf, lockDigestsOfAcrossTenants } from './digests/digest-outcomes.ts';
 import { outstandingText } from './status-text.ts';
-import { completedColumns, completionEventsText } from './webhook-events.ts';
+import { completedColumns, completionEventsText } from './webhooks/events.ts';
 
 /** The first half of the lock's key, "belf" in ASCII, to avoid conflicts with other programs. */
 const lockClass = 0x62656c66;

@@ -1,6 +1,6 @@
 /** Current outages of channels. The start and the end of each outage are reported once, however many workers detect them. */
 import type pg from 'pg';
-import { channelEventsText } from '../ledger/webhook-events.ts';
+import { channelEventsText } from '../ledger/webhooks/events.ts';
 
 const begin = {
   name: 'begin_outage',

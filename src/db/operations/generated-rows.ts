@@ -1,8 +1,8 @@
 /** Stores generated rows of an organization, for the demo. Nothing else inserts history that did not happen. */
 import { type RawBuilder, sql } from 'kysely';
-import { latencyBucketText } from '../../core/latency.ts';
+import { latencyBucketText } from '../../core/history/latency.ts';
 import type { Db } from '../connection/pool.ts';
-import { statisticsTables } from '../history/stats-sums.ts';
+import { statisticsTables } from '../history/stats/stats-sums.ts';
 
 export type GeneratedTable =
   | 'occurrences'

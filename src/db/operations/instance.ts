@@ -1,6 +1,6 @@
 /** The single row of `instance`: the identity of this database, and whether sending is paused because it may be a copy. */
 import { sql } from 'kysely';
-import type { DatabaseFacts, RecordedInstance } from '../../core/instance.ts';
+import type { DatabaseFacts, RecordedInstance } from '../../core/operations/instance.ts';
 import type { Db } from '../connection/pool.ts';
 
 export interface InstancePause {

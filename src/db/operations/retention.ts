@@ -6,7 +6,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { lowestUuidAt } from '../../core/ids.ts';
 import type { Db } from '../connection/pool.ts';
-import { statisticsTables } from '../history/stats-sums.ts';
+import { statisticsTables } from '../history/stats/stats-sums.ts';
 
 /** Small enough that a batch does not block others. */
 const batchSize = 5_000;

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { platforms } from '../../core/device.ts';
+import { platforms } from '../../core/audience/device.ts';
 import * as devices from '../../services/audience/devices.ts';
 import { plain } from '../server/route.ts';
 import { closed } from '../server/schemas.ts';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { parseSearch } from '../../core/search.ts';
+import { parseSearch } from '../../core/audience/search.ts';
 import * as queries from '../../db/audience/distribution-lists.ts';
 import * as memberQueries from '../../db/audience/members.ts';
 import * as searchQueries from '../../db/audience/user-search.ts';

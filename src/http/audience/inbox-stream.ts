@@ -5,8 +5,8 @@
 import type { ServerResponse } from 'node:http';
 import { Type } from 'typebox';
 import { invalid } from '../../core/errors.ts';
-import type { Viewer } from '../../core/live-text.ts';
-import { currentTime } from '../../lib/clock.ts';
+import type { Viewer } from '../../core/text/live-text.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import {
   type ChangedMessage,
   type InboxStream,

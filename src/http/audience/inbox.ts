@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { textFor, type Viewer } from '../../core/live-text.ts';
-import { limits, slugPattern } from '../../core/text.ts';
+import { textFor, type Viewer } from '../../core/text/live-text.ts';
+import { limits, slugPattern } from '../../core/text/text.ts';
 import * as queries from '../../db/audience/inbox.ts';
 import * as inbox from '../../services/audience/inbox.ts';
 import { type Caller, list, plain } from '../server/route.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { durationPattern, parseDuration } from '../../core/durations.ts';
 import { invalid } from '../../core/errors.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import * as links from '../../services/audience/recipient-links.ts';
 import { plain } from '../server/route.ts';
 import { timestamp, url } from '../server/schemas.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { visiblePeople } from '../../core/identity/visible-people.ts';
 import type { JsonObject } from '../../core/json.ts';
-import { limits } from '../../core/text.ts';
+import { limits } from '../../core/text/text.ts';
 import * as queries from '../../db/audience/registrations.ts';
 import * as registrations from '../../services/audience/registrations.ts';
 import { list, plain } from '../server/route.ts';

@@ -1,7 +1,7 @@
 /** The search parameter for users and members, and the cursors of search results. */
 import { Type } from 'typebox';
-import { type SearchPrefixes, searchOrder } from '../../core/search.ts';
-import { limits } from '../../core/text.ts';
+import { type SearchPrefixes, searchOrder } from '../../core/audience/search.ts';
+import { limits } from '../../core/text/text.ts';
 import type { SearchPosition } from '../../services/audience/users.ts';
 import { badCursor } from '../server/route.ts';
 

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { Type } from 'typebox';
+import { suppressionLimits, suppressionReasons } from '../../core/audience/suppressions.ts';
 import { media } from '../../core/configuration/document.ts';
-import { suppressionLimits, suppressionReasons } from '../../core/suppressions.ts';
-import { limits } from '../../core/text.ts';
+import { limits } from '../../core/text/text.ts';
 import * as queries from '../../db/audience/suppressions.ts';
 import { maxRows } from '../../services/audience/list-files.ts';
 import * as suppressions from '../../services/audience/suppressions.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
+import { parseSearch } from '../../core/audience/search.ts';
 import type { JsonObject } from '../../core/json.ts';
-import { parseSearch } from '../../core/search.ts';
 import * as addressQueries from '../../db/audience/addresses.ts';
 import * as memberQueries from '../../db/audience/members.ts';
 import * as searchQueries from '../../db/audience/user-search.ts';

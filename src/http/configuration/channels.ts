@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
 import { ChannelEntry } from '../../core/configuration/document.ts';
 import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
+import { Retry } from '../../core/history/retries.ts';
+import { type ChannelStateName, channelStates } from '../../core/history/states.ts';
 import type { ObjectPath } from '../../core/identity/permissions.ts';
-import { templateLimits } from '../../core/render/template-limits.ts';
-import { Retry } from '../../core/retries.ts';
-import { type ChannelStateName, channelStates } from '../../core/states.ts';
-import { fillText, limits } from '../../core/text.ts';
+import { templateLimits } from '../../core/render/template/limits.ts';
+import { fillText, limits } from '../../core/text/text.ts';
 import * as queries from '../../db/configuration/channels.ts';
 import * as channels from '../../services/configuration/channels.ts';
 import { pause, resume } from '../../services/configuration/pauses.ts';

@@ -3,7 +3,7 @@ import { EventEntry } from '../../core/configuration/document.ts';
 import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
 import { visiblePeople } from '../../core/identity/visible-people.ts';
 import type { JsonObject } from '../../core/json.ts';
-import { limits } from '../../core/text.ts';
+import { limits } from '../../core/text/text.ts';
 import { TriggerBody } from '../../core/trigger.ts';
 import * as queries from '../../db/configuration/events.ts';
 import * as waitingQueries from '../../db/history/waiting.ts';

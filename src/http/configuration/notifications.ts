@@ -7,7 +7,7 @@ import { Throttle } from '../../core/decision/throttle.ts';
 import { AppError } from '../../core/errors.ts';
 import { visiblePeople } from '../../core/identity/visible-people.ts';
 import type { JsonObject } from '../../core/json.ts';
-import { limits } from '../../core/text.ts';
+import { limits } from '../../core/text/text.ts';
 import * as notifications from '../../services/configuration/notifications.ts';
 import * as testSends from '../../services/configuration/test-sends.ts';
 import type { Resources } from '../resolve.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { OrganizationDocument } from '../../core/configuration/document.ts';
 import { QuietHours } from '../../core/decision/quiet-hours.ts';
-import { limits, slugPattern } from '../../core/text.ts';
+import { limits, slugPattern } from '../../core/text/text.ts';
 import * as organizations from '../../services/configuration/organizations.ts';
 import { ifMatch, withEtag } from '../server/etag.ts';
 import { list, plain, slugsOf } from '../server/route.ts';

@@ -1,6 +1,6 @@
 /** What the pause and resume endpoints of applications, events and channels share. */
 import { Type } from 'typebox';
-import { limits, singleLine } from '../../core/text.ts';
+import { limits, singleLine } from '../../core/text/text.ts';
 import type { Pausable } from '../../db/configuration/pauses.ts';
 import type { SomeResources } from '../resolve.ts';
 import { slugPathOf } from '../server/route.ts';

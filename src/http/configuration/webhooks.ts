@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
-import { messageIdOf, WebhookEntry, webhookTypes, withSummary } from '../../core/webhooks.ts';
+import { messageIdOf, WebhookEntry, webhookTypes, withSummary } from '../../core/configuration/webhooks.ts';
 import * as queries from '../../db/configuration/webhooks.ts';
 import * as messageQueries from '../../db/history/webhook-messages.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import * as webhooks from '../../services/configuration/webhooks.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
 import { apiPathOf, badCursor, list, ordered, plain, slugsOf } from '../server/route.ts';

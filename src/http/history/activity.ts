@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import * as activity from '../../services/history/activity.ts';
-import { findDeliveriesOfCause } from '../../services/history/failures.ts';
+import { findDeliveriesOfCause } from '../../services/history/stats/failures.ts';
 import { ordered, plain } from '../server/route.ts';
 import { closed } from '../server/schemas.ts';
 import { cursorOf, pageBefore, showPastDelivery } from './deliveries.ts';

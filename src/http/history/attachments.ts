@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { attachmentLimits } from '../../core/attachments.ts';
+import { attachmentLimits } from '../../core/message/attachments.ts';
 import { listOccurrenceAttachments } from '../../db/history/attachments.ts';
 import * as attachments from '../../services/history/attachments.ts';
 import { plain } from '../server/route.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
+import { keptAttempts } from '../../core/history/retries.ts';
+import { deliveryStateOf } from '../../core/history/states.ts';
 import { isUuid } from '../../core/ids.ts';
-import { keptAttempts } from '../../core/retries.ts';
-import { deliveryStateOf } from '../../core/states.ts';
 import * as queries from '../../db/history/delivery-history.ts';
 import * as deliveries from '../../services/history/deliveries.ts';
 import { previewReplay } from '../../services/history/replays.ts';

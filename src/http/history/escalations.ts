@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import * as escalations from '../../services/history/escalations.ts';
+import * as escalations from '../../services/history/acknowledgements/escalations.ts';
 import { plain } from '../server/route.ts';
 import { nullableText, nullableTimestamp } from '../server/schemas.ts';
 import { summarize } from './occurrences.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { maxPerBulkAction } from '../../services/history/activity.ts';
-import * as failures from '../../services/history/failures.ts';
-import { maxUnresolved } from '../../services/history/stats.ts';
+import * as failures from '../../services/history/stats/failures.ts';
+import { maxUnresolved } from '../../services/history/stats/stats.ts';
 import { plain } from '../server/route.ts';
 import { closed } from '../server/schemas.ts';
 import { showDelivery } from './deliveries.ts';

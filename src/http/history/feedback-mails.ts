@@ -7,10 +7,10 @@ import type {
   ReportMail,
   ToMailThread,
 } from '../../core/feedback/mail-messages.ts';
-import { FairSlots } from '../../lib/fair-slots.ts';
+import { FairSlots } from '../../lib/load/fair-slots.ts';
 import type { Deps } from '../../services/deps.ts';
-import { countFeedback } from '../../services/history/feedback.ts';
-import { storeMailReport } from '../../services/history/feedback-requests.ts';
+import { countFeedback } from '../../services/history/feedback/feedback.ts';
+import { storeMailReport } from '../../services/history/feedback/requests.ts';
 
 /** Mails that are stored at once, in all and of one organization: each takes a connection that requests need too. */
 const maxStoring = { all: 3, organization: 1 };

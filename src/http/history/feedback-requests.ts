@@ -10,7 +10,7 @@ import {
   findFeedbackAddress,
   receiveFeedback,
   SignedDocuments,
-} from '../../services/history/feedback-requests.ts';
+} from '../../services/history/feedback/requests.ts';
 import type { Resources } from '../resolve.ts';
 import type { LargeBodies } from '../server/large-bodies.ts';
 

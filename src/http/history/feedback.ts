@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { feedbackReasons, feedbackTypes } from '../../core/feedback/event.ts';
-import * as queries from '../../db/history/feedback.ts';
-import { feedbackLimits } from '../../services/history/feedback.ts';
+import * as queries from '../../db/history/feedback/feedback.ts';
+import { feedbackLimits } from '../../services/history/feedback/feedback.ts';
 import { history, plain } from '../server/route.ts';
 import { nullableText } from '../server/schemas.ts';
 

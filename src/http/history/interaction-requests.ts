@@ -9,7 +9,7 @@ import {
   findInteractionAddress,
   type InteractionAddress,
   receiveInteraction,
-} from '../../services/history/interactions.ts';
+} from '../../services/history/acknowledgements/interactions.ts';
 import type { Resources } from '../resolve.ts';
 import type { LargeBodies } from '../server/large-bodies.ts';
 

@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
 import { explainReason } from '../../core/decision/explain.ts';
 import { invalid } from '../../core/errors.ts';
-import { fold } from '../../core/text.ts';
+import { fold } from '../../core/text/text.ts';
 import * as deliveryQueries from '../../db/history/delivery-list.ts';
 import * as queries from '../../db/history/occurrences.ts';
-import { currentTime } from '../../lib/clock.ts';
-import * as acknowledgements from '../../services/history/acknowledgements.ts';
+import { currentTime } from '../../lib/time/clock.ts';
+import * as acknowledgements from '../../services/history/acknowledgements/acknowledgements.ts';
 import { addStates, type OccurrenceSummaryRow } from '../../services/history/occurrence-states.ts';
 import { listOccurrenceSteps } from '../../services/history/occurrence-steps.ts';
 import * as occurrences from '../../services/history/occurrences.ts';

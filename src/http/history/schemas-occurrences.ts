@@ -8,9 +8,9 @@ import {
   occurrenceStates,
   type RefinedState,
   refinedStates,
-} from '../../core/states.ts';
-import { deliveryStatuses, occurrenceStatuses, stepStatuses } from '../../core/statuses.ts';
-import { limits } from '../../core/text.ts';
+} from '../../core/history/states.ts';
+import { deliveryStatuses, occurrenceStatuses, stepStatuses } from '../../core/history/statuses.ts';
+import { limits } from '../../core/text/text.ts';
 import { maxChecked } from '../../services/history/replays.ts';
 import { nullableText, nullableTimestamp, timestamp, url } from '../server/schemas.ts';
 

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { endedStatuses } from '../../core/statuses.ts';
-import { describeEvents, maxEventsShown, shownHours } from '../../services/history/event-stats.ts';
-import { describeOrganization, maxDisabled, maxPending, maxUnresolved } from '../../services/history/stats.ts';
+import { endedStatuses } from '../../core/history/statuses.ts';
+import { describeEvents, maxEventsShown, shownHours } from '../../services/history/stats/event-stats.ts';
+import { describeOrganization, maxDisabled, maxPending, maxUnresolved } from '../../services/history/stats/stats.ts';
 import { plain } from '../server/route.ts';
 import { nullableTimestamp } from '../server/schemas.ts';
 import { pauseFields, showPause } from './pauses.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { absenceStates } from '../../core/decision/explain.ts';
-import { type DeliveryState, deliveryStates } from '../../core/states.ts';
+import { type DeliveryState, deliveryStates } from '../../core/history/states.ts';
 import { explain } from '../../services/history/why.ts';
 import { plain } from '../server/route.ts';
 import { nullableText } from '../server/schemas.ts';

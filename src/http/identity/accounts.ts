@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { roles } from '../../core/identity/roles.ts';
 import * as queries from '../../db/identity/memberships.ts';
 import * as accounts from '../../services/identity/accounts.ts';
-import { unlinkMember } from '../../services/identity/oidc-links.ts';
+import { unlinkMember } from '../../services/identity/sign-in/oidc-links.ts';
 import { ifMatch, withEtag } from '../server/etag.ts';
 import { list, plain } from '../server/route.ts';
 import { closed, timestamp } from '../server/schemas.ts';

@@ -1,7 +1,7 @@
 /** Invites: managed by an organization, and accepted by the user who follows the link. */
 import { Type } from 'typebox';
 import { type Role, roles } from '../../core/identity/roles.ts';
-import { limits } from '../../core/text.ts';
+import { limits } from '../../core/text/text.ts';
 import * as queries from '../../db/identity/invites.ts';
 import * as invites from '../../services/identity/invites.ts';
 import { describeSession, forgetSession } from '../../services/identity/sessions.ts';

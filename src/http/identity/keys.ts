@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import * as queries from '../../db/identity/keys.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import * as keys from '../../services/identity/keys.ts';
 import { etagOf, ifMatch } from '../server/etag.ts';
 import { type Call, plain } from '../server/route.ts';

@@ -2,7 +2,7 @@
 import { type TSchema, Type } from 'typebox';
 import { AppError } from '../../core/errors.ts';
 import { consolePathOf } from '../../core/identity/console-path.ts';
-import * as oidc from '../../services/identity/oidc.ts';
+import * as oidc from '../../services/identity/sign-in/oidc.ts';
 import { currentSession, readCookie, setCookie, setSession, visitorOf } from '../server/cookie.ts';
 import { type Call, plain } from '../server/route.ts';
 

@@ -1,6 +1,6 @@
 /** Password resets for users who have forgotten their password. */
 import { Type } from 'typebox';
-import { limits } from '../../core/text.ts';
+import { limits } from '../../core/text/text.ts';
 import { finishReset, readReset, requestReset } from '../../services/identity/password-resets.ts';
 import { visitorOf } from '../server/cookie.ts';
 import { plain } from '../server/route.ts';

@@ -1,6 +1,6 @@
 /** Schemas of API keys. */
 import { Type } from 'typebox';
-import { limits } from '../../core/text.ts';
+import { limits } from '../../core/text/text.ts';
 import { closed, nullableText, nullableTimestamp, timestamp } from '../server/schemas.ts';
 
 const rate =

@@ -1,8 +1,8 @@
 /** Second factors of the signed-in account. */
 import { Type } from 'typebox';
-import { limits } from '../../core/text.ts';
-import * as passkeys from '../../services/identity/passkeys.ts';
-import * as twoFactor from '../../services/identity/two-factor.ts';
+import { limits } from '../../core/text/text.ts';
+import * as passkeys from '../../services/identity/sign-in/passkeys.ts';
+import * as twoFactor from '../../services/identity/sign-in/two-factor.ts';
 import { siteOf } from '../server/cookie.ts';
 import { plain } from '../server/route.ts';
 import { closed, nullableTimestamp, timestamp } from '../server/schemas.ts';

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { type Static, Type } from 'typebox';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import * as audit from '../../services/operations/audit.ts';
 import { list, plain } from '../server/route.ts';
 

@@ -1,14 +1,14 @@
 /** The page behind `{{ acknowledge_url }}`. GET shows a button and only POST acknowledges, because link scanners follow links. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { acknowledgeTextsIn, describeAcknowledgement } from '../../core/acknowledge-texts.ts';
-import { toSpeech } from '../../core/speech.ts';
+import { acknowledgeTextsIn, describeAcknowledgement } from '../../core/message/acknowledge-texts.ts';
+import { toSpeech } from '../../core/message/speech.ts';
 import type { Deps } from '../../services/deps.ts';
 import {
   type AcknowledgeLink,
   acknowledgeByLink,
   findAcknowledgeLink,
   sampleToken,
-} from '../../services/history/acknowledge-links.ts';
+} from '../../services/history/acknowledgements/acknowledge-links.ts';
 import { type Frame, html, page } from './preference-html.ts';
 import { forVisitor, frameFor, sendBroken, sendPage } from './preference-page.ts';
 import { fill } from './preference-texts.ts';

@@ -6,9 +6,9 @@ import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../core/errors.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import type { Deps } from '../../services/deps.ts';
-import { createDemoToken, triggerDemo } from '../../services/operations/demo.ts';
+import { createDemoToken, triggerDemo } from '../../services/operations/demo/demo.ts';
 import { acceptedEncodings } from './console.ts';
 import { page, send } from './reference.ts';
 

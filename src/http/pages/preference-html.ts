@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { listTimezones, type QuietHours, weekdays } from '../../core/decision/quiet-hours.ts';
 import { canonicalJson } from '../../core/json.ts';
-import { logoOriginOf } from '../../core/logo-url.ts';
 import { lookUp } from '../../core/lookup.ts';
-import { escapeHtml } from '../../core/render/markdown-html.ts';
+import { logoOriginOf } from '../../core/render/logo-url.ts';
+import { escapeHtml } from '../../core/render/markdown/html.ts';
 import type { LinkedUser, PreferencePage } from '../../services/audience/preference-page.ts';
 import { fill, type PageTexts } from './preference-texts.ts';
 

@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { weekdays } from '../../core/decision/quiet-hours.ts';
 import { AppError, invalid } from '../../core/errors.ts';
 import { anonymous } from '../../core/identity/actor.ts';
-import { logoOriginOf } from '../../core/logo-url.ts';
+import { logoOriginOf } from '../../core/render/logo-url.ts';
 import {
   describeCategory,
   findLinkHolder,

@@ -1,7 +1,7 @@
 /** Texts of the pages for recipients, by language. */
 import { lookUp } from '../../core/lookup.ts';
 
-export { fillText as fill } from '../../core/text.ts';
+export { fillText as fill } from '../../core/text/text.ts';
 
 export interface PageTexts {
   title: string;

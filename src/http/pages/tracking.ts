@@ -5,7 +5,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { findNewOrigin } from '../../services/configuration/moves.ts';
 import type { Deps } from '../../services/deps.ts';
-import { findTrackedUse, TrackedUses } from '../../services/history/tracking.ts';
+import { findTrackedUse, TrackedUses } from '../../services/history/feedback/tracking.ts';
 import { sendBroken } from './preference-page.ts';
 
 /** A transparent GIF of one pixel. */

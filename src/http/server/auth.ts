@@ -4,13 +4,13 @@
  * not found. Programs authenticate with an API key, people with a session cookie, recipients with a token.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { requestCost } from '../../core/configuration/limits.ts';
 import { AppError } from '../../core/errors.ts';
 import { Grant, type Permission } from '../../core/identity/permissions.ts';
-import { requestCost } from '../../core/limits.ts';
-import { recipientTokenPrefix } from '../../core/recipient-links.ts';
-import { fold } from '../../core/text.ts';
-import { currentTime } from '../../lib/clock.ts';
-import { TokenBucket } from '../../lib/token-bucket.ts';
+import { recipientTokenPrefix } from '../../core/message/recipient-links.ts';
+import { fold } from '../../core/text/text.ts';
+import { TokenBucket } from '../../lib/load/token-bucket.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import { authenticateRecipient } from '../../services/audience/recipient-links.ts';
 import { requireHere } from '../../services/configuration/moves.ts';
 import type { Deps } from '../../services/deps.ts';

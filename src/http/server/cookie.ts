@@ -2,9 +2,8 @@
 import type {} from '@fastify/cookie';
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../../core/errors.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import type { Deps } from '../../services/deps.ts';
-import type { Site } from '../../services/identity/passkeys.ts';
 import {
   findSession,
   isCsrfToken,
@@ -13,6 +12,7 @@ import {
   sessionLifetime,
   type Visitor,
 } from '../../services/identity/sessions.ts';
+import type { Site } from '../../services/identity/sign-in/passkeys.ts';
 import type { Call } from './route.ts';
 
 const name = 'belfry_session';

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorKind } from '../../core/errors.ts';
 import { lookUp } from '../../core/lookup.ts';
-import { ThreadsBusyError } from '../../lib/thread-pool.ts';
+import { ThreadsBusyError } from '../../lib/load/thread-pool.ts';
 import { isOrganizationMoving, movingError } from '../../services/configuration/moves.ts';
 import { isDatabaseUnavailable } from '../../services/operations/health.ts';
 

@@ -2,10 +2,10 @@
  * Shares the memory and parsing time for large bodies fairly between organizations. Small bodies are not counted.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { largeBytes } from '../../core/configuration/limits.ts';
 import { AppError } from '../../core/errors.ts';
-import { largeBytes } from '../../core/limits.ts';
-import { FairBudget } from '../../lib/fair-budget.ts';
-import { FairTurns } from '../../lib/fair-turns.ts';
+import { FairBudget } from '../../lib/load/fair-budget.ts';
+import { FairTurns } from '../../lib/load/fair-turns.ts';
 
 /** Maximum bytes of all large bodies being read, parsed or handled in this process. */
 const totalBytes = 128 * 1024 * 1024;

@@ -9,9 +9,9 @@
  */
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../core/errors.ts';
-import type { Scope } from '../../lib/announcements.ts';
-import { currentTime } from '../../lib/clock.ts';
-import { slices } from '../../lib/slices.ts';
+import type { Scope } from '../../lib/caching/announcements.ts';
+import { slices } from '../../lib/load/slices.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import type { TenantCache } from '../../services/configuration/tenant-cache.ts';
 import type { SomeResources } from '../resolve.ts';
 import type { Admission, Admissions } from './auth.ts';

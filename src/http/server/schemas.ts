@@ -1,6 +1,6 @@
 /** Schemas of the API. Each one validates, serializes, types and documents. */
 import { type Static, Type } from 'typebox';
-import { limits, singleLine } from '../../core/text.ts';
+import { limits, singleLine } from '../../core/text/text.ts';
 
 export const closed = { additionalProperties: false } as const;
 export const url = (description: string) => Type.String({ format: 'uri', description });

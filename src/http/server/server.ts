@@ -14,8 +14,8 @@ import Fastify, {
 import { AppError, invalid } from '../../core/errors.ts';
 import { Grant } from '../../core/identity/permissions.ts';
 import type { ReadSource } from '../../db/connection/replicas.ts';
-import { maxAcceptedConnections, readOpenFilesLimit } from '../../lib/open-files.ts';
-import { nextTurn } from '../../lib/slices.ts';
+import { nextTurn } from '../../lib/load/slices.ts';
+import { maxAcceptedConnections, readOpenFilesLimit } from '../../lib/process/open-files.ts';
 import type { Deps } from '../../services/deps.ts';
 import { recordRead } from '../../services/operations/audit.ts';
 import type { WorkerRounds } from '../../services/operations/backlog.ts';
@@ -37,9 +37,9 @@ import { acceptFiles, anyType } from './file-bodies.ts';
 import { LargeBodies } from './large-bodies.ts';
 import { pageTimeOf, readChunk, sendList } from './lists.ts';
 import { refuseOtherMethods } from './methods.ts';
-import { type Metrics, type MetricsAccess, registerMetrics } from './metrics.ts';
+import { type Metrics, type MetricsAccess, registerMetrics } from './metrics/metrics.ts';
 import { OpenRequests } from './open-requests.ts';
-import { namedSchemas, registerOpenApi, schemaOf } from './openapi.ts';
+import { namedSchemas, registerOpenApi, schemaOf } from './openapi/openapi.ts';
 import type { Call, Caller, ListEndpoint, Page, Route } from './route.ts';
 import { cleanBody, cleanQuery, createValidator, decodeBody, refuseWideOrDeep } from './validation.ts';
 

@@ -7,7 +7,7 @@ import type { FastifyRequest } from 'fastify';
 import { type FieldErrors, invalid } from '../../core/errors.ts';
 import { cleanJson, isCleanJson, maxJsonDepth } from '../../core/json.ts';
 import { createAjv, findErrors, invalidShape } from '../../core/schema.ts';
-import { slices } from '../../lib/slices.ts';
+import { slices } from '../../lib/load/slices.ts';
 
 interface Part {
   schema: unknown;

@@ -1,7 +1,7 @@
 /** https://developer.webex.com/docs/api/v1/messages/create-a-message */
 import { Type } from 'typebox';
 import type { Content } from '../../core/render/render.ts';
-import { isEmail } from '../../core/text.ts';
+import { isEmail } from '../../core/text/text.ts';
 import { toMarkdown, toPlainText, truncateBytes } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
 import { type HttpSend, idInRoom, pick, readRetryAfter, sendHttp, splitIdInRoom } from '../http-outcome.ts';

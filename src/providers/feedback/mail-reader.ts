@@ -3,7 +3,7 @@
  * takes up to 0.2 s. Organizations take turns.
  */
 import { type MailReport, UnreadableMailError } from '../../core/feedback/event.ts';
-import { ThreadPool, ThreadStoppedError, ThreadsBusyError } from '../../lib/thread-pool.ts';
+import { ThreadPool, ThreadStoppedError, ThreadsBusyError } from '../../lib/load/thread-pool.ts';
 import { mailLimits } from './mail-limits.ts';
 
 export type MailReadingAnswer = { report: MailReport } | { mistake: string };

@@ -13,11 +13,11 @@ import { type FeedbackEvent, UnreadableMailError } from '../../core/feedback/eve
 import type { TenantDelivery } from '../../core/feedback/identify.ts';
 import type { FromMailThread, MailThreadSettings, ToMailThread } from '../../core/feedback/mail-messages.ts';
 import { readReturnPath } from '../../core/feedback/return-path.ts';
-import { FailureCount } from '../../lib/failure-count.ts';
-import { FairBudget } from '../../lib/fair-budget.ts';
-import { openKeyring } from '../../lib/keyring.ts';
-import { createSelfSigned } from '../../lib/self-signed.ts';
-import { createSigner } from '../../lib/signer.ts';
+import { FailureCount } from '../../lib/load/failure-count.ts';
+import { FairBudget } from '../../lib/load/fair-budget.ts';
+import { createSelfSigned } from '../../lib/network/self-signed.ts';
+import { openKeyring } from '../../lib/secrets/keyring.ts';
+import { createSigner } from '../../lib/secrets/signer.ts';
 import { mailLimits } from './mail-limits.ts';
 import { MailReader } from './mail-reader.ts';
 

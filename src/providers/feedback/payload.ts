@@ -1,7 +1,8 @@
 /** Reads the bodies of webhooks: JSON, lists of events in JSON, and forms. */
-import { type Cause, classify } from '../../core/feedback/classify.ts';
+
 import type { FeedbackBody, FeedbackReason } from '../../core/feedback/event.ts';
 import { type Form, parseForm } from '../../core/feedback/form.ts';
+import { type Cause, classify } from '../../core/feedback/wording/classify.ts';
 import { isObject } from '../../core/json.ts';
 import { pick } from '../http-outcome.ts';
 

@@ -1,6 +1,5 @@
 /** https://developer.vonage.com/en/messages/concepts/messages-status, and the delivery receipts of the older SMS API. */
 import { createHash } from 'node:crypto';
-import { classify } from '../../core/feedback/classify.ts';
 import {
   type FeedbackReader,
   type FeedbackReason,
@@ -9,6 +8,7 @@ import {
   toTime,
   type Verification,
 } from '../../core/feedback/event.ts';
+import { classify } from '../../core/feedback/wording/classify.ts';
 import { lookUp } from '../../core/lookup.ts';
 import { type Fields, isJson, parseObject, pick, readForm } from './payload.ts';
 import { acceptedUntil, checkTime, forged, genuine, hmac, isSame, retryWindowMs } from './signatures.ts';

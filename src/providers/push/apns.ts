@@ -5,8 +5,8 @@
  */
 import { importPKCS8, SignJWT } from 'jose';
 import { Type } from 'typebox';
-import { readDevice } from '../../core/device.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { readDevice } from '../../core/audience/device.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import { endpoint as apiEndpoint, join, TimeoutMs } from '../fields.ts';
 import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { maxBytes } from '../limits.ts';

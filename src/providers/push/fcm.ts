@@ -4,10 +4,10 @@
  */
 import { importPKCS8, SignJWT } from 'jose';
 import { Type } from 'typebox';
-import { readDevice } from '../../core/device.ts';
+import { readDevice } from '../../core/audience/device.ts';
 import { isObject } from '../../core/json.ts';
-import { currentTime } from '../../lib/clock.ts';
-import type { Outbound } from '../../lib/outbound.ts';
+import type { Outbound } from '../../lib/network/outbound.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
 import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { maxBytes } from '../limits.ts';

@@ -1,6 +1,6 @@
 /** https://docs.ntfy.sh/publish/#publish-as-json */
 import { Type } from 'typebox';
-import type { Button } from '../../core/buttons.ts';
+import type { Button } from '../../core/message/buttons.ts';
 import { truncateBytes } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
 import { type HttpSend, pick, sendHttp } from '../http-outcome.ts';

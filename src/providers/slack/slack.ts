@@ -3,7 +3,7 @@
  * `error` decides.
  */
 import { Type } from 'typebox';
-import { isEmail } from '../../core/text.ts';
+import { isEmail } from '../../core/text/text.ts';
 import { endpoint, join, TimeoutMs, webhookSecret } from '../fields.ts';
 import { uploadFailure } from '../http-files.ts';
 import {

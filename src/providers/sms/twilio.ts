@@ -1,6 +1,6 @@
 /** https://www.twilio.com/docs/messaging/api/message-resource */
 import { type Static, type TObject, Type } from 'typebox';
-import { toMessageResponse } from '../../core/speech.ts';
+import { toMessageResponse } from '../../core/message/speech.ts';
 import { truncate } from '../chat-text.ts';
 import { readForm } from '../feedback/payload.ts';
 import { verifyTwilio } from '../feedback/twilio.ts';

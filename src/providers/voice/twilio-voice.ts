@@ -1,6 +1,6 @@
 /** https://www.twilio.com/docs/voice/api/call-resource#create-a-call-resource */
 import { Type } from 'typebox';
-import { toQuestion, toSpeech } from '../../core/speech.ts';
+import { toQuestion, toSpeech } from '../../core/message/speech.ts';
 import { toPlainText } from '../chat-text.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
 import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';

@@ -1,7 +1,7 @@
 /** https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md */
 import { Webhook } from 'standardwebhooks';
-import { currentTime } from '../../lib/clock.ts';
-import type { Outbound } from '../../lib/outbound.ts';
+import type { Outbound } from '../../lib/network/outbound.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import { type HttpSend, sendHttp } from '../http-outcome.ts';
 import type { Outcome } from '../sending.ts';
 

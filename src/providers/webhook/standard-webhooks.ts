@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { webhookSecret, webhookUrl } from '../../core/webhooks.ts';
+import { webhookSecret, webhookUrl } from '../../core/configuration/webhooks.ts';
 import { TimeoutMs } from '../fields.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';

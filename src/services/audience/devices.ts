@@ -1,6 +1,6 @@
 /** Devices of a user that get push notifications: browsers and apps, each stored as an address. */
 
-import { type Device, deviceAddressName, writeDevice } from '../../core/device.ts';
+import { type Device, deviceAddressName, writeDevice } from '../../core/audience/device.ts';
 import { AppError } from '../../core/errors.ts';
 import { listSameAddresses, listWholeAddresses } from '../../db/audience/addresses.ts';
 import type { Deps } from '../deps.ts';

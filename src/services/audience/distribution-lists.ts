@@ -1,13 +1,13 @@
 import { AppError, type ErrorCode } from '../../core/errors.ts';
-import { addressKind, fold } from '../../core/text.ts';
+import { addressKind, fold } from '../../core/text/text.ts';
 import { addMissingEmails } from '../../db/audience/addresses.ts';
 import * as lists from '../../db/audience/distribution-lists.ts';
 import * as members from '../../db/audience/members.ts';
 import { createMissingUsers } from '../../db/audience/users.ts';
 import type { PageRequest } from '../../db/connection/page.ts';
 import { prepareForGrowth, violatedConstraint } from '../../db/connection/pool.ts';
-import { currentTime } from '../../lib/clock.ts';
-import { slices } from '../../lib/slices.ts';
+import { slices } from '../../lib/load/slices.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
 

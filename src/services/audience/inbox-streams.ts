@@ -26,8 +26,8 @@ import {
   type InboxChanges,
   listInboxChangesAcrossTenants,
 } from '../../db/audience/inbox-changes.ts';
-import { currentTime } from '../../lib/clock.ts';
-import { maxAcceptedConnections, readOpenFilesLimit } from '../../lib/open-files.ts';
+import { maxAcceptedConnections, readOpenFilesLimit } from '../../lib/process/open-files.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 
 export type { ChangedMessage } from '../../db/audience/inbox-changes.ts';
 

@@ -17,10 +17,10 @@ import {
 } from '../../db/audience/inbox-changes.ts';
 import { isUnavailable, sqlState } from '../../db/connection/pool.ts';
 import { findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
-import { Batcher } from '../../lib/batcher.ts';
+import { Batcher } from '../../lib/load/batcher.ts';
 import { resolveEventPath, triggerEvent } from '../configuration/events.ts';
 import type { Deps } from '../deps.ts';
-import { acknowledge } from '../history/acknowledgements.ts';
+import { acknowledge } from '../history/acknowledgements/acknowledgements.ts';
 
 export type { InboxMessage } from '../../db/audience/inbox.ts';
 export type { InboxChange } from '../../db/audience/inbox-changes.ts';

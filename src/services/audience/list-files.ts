@@ -1,9 +1,6 @@
 /** Imports the members of a list from a CSV file, and exports them. */
 import { CsvError, parse } from 'csv-parse';
 import { stringify } from 'csv-stringify/sync';
-import { categoryScope, everything, generalSlug } from '../../core/decision/preferences.ts';
-import { AppError, type FieldErrors } from '../../core/errors.ts';
-import type { Json } from '../../core/json.ts';
 import {
   type Column,
   escapeFormula,
@@ -13,7 +10,10 @@ import {
   type Mistake,
   readHeader,
   readRow,
-} from '../../core/list-file.ts';
+} from '../../core/audience/list-file.ts';
+import { categoryScope, everything, generalSlug } from '../../core/decision/preferences.ts';
+import { AppError, type FieldErrors } from '../../core/errors.ts';
+import type { Json } from '../../core/json.ts';
 import { lookUp } from '../../core/lookup.ts';
 import {
   type ImportCounts,
@@ -24,7 +24,7 @@ import {
 import { addOptOuts } from '../../db/audience/preferences.ts';
 import { listAllCategories } from '../../db/configuration/categories.ts';
 import { type Db, prepareForGrowth } from '../../db/connection/pool.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
 

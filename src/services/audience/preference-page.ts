@@ -13,8 +13,8 @@ import {
   resolvePreference,
 } from '../../core/decision/preferences.ts';
 import type { QuietHours } from '../../core/decision/quiet-hours.ts';
-import { maskAddress } from '../../core/recipient-links.ts';
-import { addressKind } from '../../core/text.ts';
+import { maskAddress } from '../../core/message/recipient-links.ts';
+import { addressKind } from '../../core/text/text.ts';
 import { listWholeAddresses } from '../../db/audience/addresses.ts';
 import { listPreferenceHistory, listPreferences, type PreferenceWrite } from '../../db/audience/preferences.ts';
 import type { LinkedUser } from '../../db/audience/recipient-links.ts';
@@ -23,7 +23,7 @@ import { listRecipientCategories } from '../configuration/categories.ts';
 import type { Deps } from '../deps.ts';
 import { listChannelTypes, storePreferences, storeQuietHours, toChoices } from './preferences.ts';
 
-export { sampleToken } from '../../core/live-text.ts';
+export { sampleToken } from '../../core/text/live-text.ts';
 export type { LinkedUser } from '../../db/audience/recipient-links.ts';
 export { findLinkHolder, findUnsubscribeLink, preferencesPath } from './recipient-links.ts';
 

@@ -9,7 +9,7 @@ import {
   verifyPreferencesToken,
   verifyRecipientToken,
   verifyUnsubscribeToken,
-} from '../../core/recipient-links.ts';
+} from '../../core/message/recipient-links.ts';
 import {
   findLinkedUser,
   incrementLinkGeneration,

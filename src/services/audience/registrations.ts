@@ -2,7 +2,7 @@
 import { type FieldErrors, invalid } from '../../core/errors.ts';
 import type { VisiblePeople } from '../../core/identity/visible-people.ts';
 import { type JsonObject, mergePatch } from '../../core/json.ts';
-import { addressKind, fold, isEmail, readAddress } from '../../core/text.ts';
+import { addressKind, fold, isEmail, readAddress } from '../../core/text/text.ts';
 import * as addresses from '../../db/audience/addresses.ts';
 import { findListByName } from '../../db/audience/distribution-lists.ts';
 import { addMembersByAddress } from '../../db/audience/members.ts';
@@ -11,7 +11,7 @@ import * as registrations from '../../db/audience/registrations.ts';
 import { createUser, findUserByName, findUserForUpdate, type User } from '../../db/audience/users.ts';
 import type { ResolvedPath } from '../../db/configuration/organizations.ts';
 import type { Db } from '../../db/connection/pool.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
 

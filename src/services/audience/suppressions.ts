@@ -1,20 +1,26 @@
 /** The suppression list of an organization: adding, removing, importing and exporting its entries. */
-import { AppError, invalid } from '../../core/errors.ts';
-import type { Mistake } from '../../core/list-file.ts';
+
+import type { Mistake } from '../../core/audience/list-file.ts';
 import {
   readSuppressionHeader,
   readSuppressionRow,
   type SuppressionColumn,
   type SuppressionFileRow,
   suppressionColumns,
-} from '../../core/suppression-file.ts';
-import { readTarget, type Suppression, type SuppressionReason, suppressionLimits } from '../../core/suppressions.ts';
-import { addressKind } from '../../core/text.ts';
+} from '../../core/audience/suppression-file.ts';
+import {
+  readTarget,
+  type Suppression,
+  type SuppressionReason,
+  suppressionLimits,
+} from '../../core/audience/suppressions.ts';
+import { AppError, invalid } from '../../core/errors.ts';
+import { addressKind } from '../../core/text/text.ts';
 import type { WholeAddress } from '../../db/audience/addresses.ts';
 import * as suppressions from '../../db/audience/suppressions.ts';
 import { listAllProjects } from '../../db/configuration/projects.ts';
 import { type Db, prepareForGrowth } from '../../db/connection/pool.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import { markSuppressed } from '../../pipeline/suppressions.ts';
 import type { Deps } from '../deps.ts';
 import { record, recordAll } from '../operations/audit.ts';

@@ -1,10 +1,10 @@
 import { isTimezone, notATimezone } from '../../core/decision/quiet-hours.ts';
 import { AppError, invalid } from '../../core/errors.ts';
 import { type JsonObject, mergePatch } from '../../core/json.ts';
-import { fold, normalizeLocale, notALocale, readAddress } from '../../core/text.ts';
+import { fold, normalizeLocale, notALocale, readAddress } from '../../core/text/text.ts';
 import * as addresses from '../../db/audience/addresses.ts';
 import * as users from '../../db/audience/users.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import type { Deps } from '../deps.ts';
 import { differences, record } from '../operations/audit.ts';
 

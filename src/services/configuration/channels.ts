@@ -2,24 +2,24 @@
 import type { ChannelEntry, ProviderEntry } from '../../core/configuration/document.ts';
 import { mergeEntry, refuseChanges, slugAdvice } from '../../core/configuration/entries.ts';
 import type { ChannelFields } from '../../core/configuration/state.ts';
-import { dayLimitOf, messagesOfDay, nameInChannel } from '../../core/day-limit.ts';
+import { dayLimitOf, messagesOfDay, nameInChannel } from '../../core/decision/day-limit.ts';
 import { AppError } from '../../core/errors.ts';
 import { mailboxesOf } from '../../core/feedback/mailbox.ts';
 import { percentOf, type Reputation, reputationWindow } from '../../core/feedback/reputation.ts';
+import { type ChannelStateName, channelStatesOf } from '../../core/history/states.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { lookUp } from '../../core/lookup.ts';
-import { type ChannelStateName, channelStatesOf } from '../../core/states.ts';
 import * as rows from '../../db/configuration/channels.ts';
 import type { ResolvedPath, Slugs } from '../../db/configuration/organizations.ts';
 import type { PageRequest } from '../../db/connection/page.ts';
 import type { Db } from '../../db/connection/pool.ts';
-import { readReputations } from '../../db/history/reputation.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { readReputations } from '../../db/history/feedback/reputation.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import { openSecrets } from '../../pipeline/channel-secrets.ts';
 import { type Providers, withoutSecrets } from '../../providers/provider.ts';
 import type { Deps } from '../deps.ts';
-import { feedbackSourcesOf, mailSource } from '../history/feedback-requests.ts';
-import { type InteractionAddressView, interactionAddressesOf } from '../history/interactions.ts';
+import { type InteractionAddressView, interactionAddressesOf } from '../history/acknowledgements/interactions.ts';
+import { feedbackSourcesOf, mailSource } from '../history/feedback/requests.ts';
 import {
   changeAndInvalidate,
   type DeletionOptions,

@@ -9,7 +9,7 @@ import {
 import { toProviderEntry } from '../../core/configuration/fields.ts';
 import type { ProviderState } from '../../core/configuration/state.ts';
 import type { Json, JsonObject } from '../../core/json.ts';
-import { fold } from '../../core/text.ts';
+import { fold } from '../../core/text/text.ts';
 import * as addresses from '../../db/audience/addresses.ts';
 import * as lists from '../../db/audience/distribution-lists.ts';
 import * as members from '../../db/audience/members.ts';
@@ -25,7 +25,7 @@ import { createOrganizationAcrossTenants, updateOrganization } from '../../db/co
 import * as projects from '../../db/configuration/projects.ts';
 import * as webhooks from '../../db/configuration/webhooks.ts';
 import type { Db } from '../../db/connection/pool.ts';
-import { releaseDayLimited } from '../../db/ledger/day-limits.ts';
+import { releaseDayLimited } from '../../db/ledger/deliver/day-limits.ts';
 
 /** Encrypts a channel's secrets, bound to the row that will store them. */
 type SealSecrets = (

@@ -13,10 +13,10 @@ import { checkDanglingReferences, checkReferences, type Reference } from '../../
 import { keepSecrets, pairChannels } from '../../core/configuration/secrets.ts';
 import { addError } from '../../core/configuration/shape.ts';
 import { type OrganizationState, toState } from '../../core/configuration/state.ts';
+import { generateWebhookSecret, webhookLimits } from '../../core/configuration/webhooks.ts';
 import { loadPatterns } from '../../core/context-schema/patterns.ts';
 import { AppError, type FieldErrors } from '../../core/errors.ts';
 import { isObject, type JsonObject, toNfc } from '../../core/json.ts';
-import { generateWebhookSecret, webhookLimits } from '../../core/webhooks.ts';
 import { findUsernames } from '../../db/audience/users.ts';
 import type { PathIds } from '../../db/configuration/organizations.ts';
 import {
@@ -26,8 +26,8 @@ import {
   type Organization,
 } from '../../db/configuration/organizations.ts';
 import type { Db } from '../../db/connection/pool.ts';
-import { currentTime } from '../../lib/clock.ts';
-import { runInSlices } from '../../lib/slices.ts';
+import { runInSlices } from '../../lib/load/slices.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import { openSecrets, sealSecrets } from '../../pipeline/channel-secrets.ts';
 import {
   checkEntry,

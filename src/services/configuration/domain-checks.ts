@@ -8,9 +8,9 @@ import { type Answer, domainOfMailbox, keyOf, readDomain } from '../../core/mail
 import { findChannelDetails, listChannelSettings } from '../../db/configuration/channels.ts';
 import { listOrganizationsAcrossTenants } from '../../db/configuration/organizations.ts';
 import { listAllProjects } from '../../db/configuration/projects.ts';
-import { currentTime } from '../../lib/clock.ts';
-import { type DnsLimits, DnsSession } from '../../lib/dns.ts';
-import { createGuard } from '../../lib/outbound-guard.ts';
+import { type DnsLimits, DnsSession } from '../../lib/network/dns.ts';
+import { createGuard } from '../../lib/network/outbound-guard.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import { openSecrets, type SealedChannel } from '../../pipeline/channel-secrets.ts';
 import type { Deps } from '../deps.ts';
 

@@ -1,27 +1,27 @@
 /** Events, and triggering them. */
 import { hash } from 'node:crypto';
-import type { AttachmentReference } from '../../core/attachments.ts';
 import { mergeEntry, refuseChanges, slugAdvice } from '../../core/configuration/entries.ts';
+import { largeBytes } from '../../core/configuration/limits.ts';
 import { sampleContext } from '../../core/context-schema/sample.ts';
 import { generalSlug } from '../../core/decision/preferences.ts';
 import { giveUpMs } from '../../core/decision/steps.ts';
 import { AppError, invalid } from '../../core/errors.ts';
+import { eventAttributes, occurrenceAttributes } from '../../core/history/span-attributes.ts';
 import { uuidv7 } from '../../core/ids.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../core/json.ts';
-import { largeBytes } from '../../core/limits.ts';
-import { eventAttributes, occurrenceAttributes } from '../../core/span-attributes.ts';
+import type { AttachmentReference } from '../../core/message/attachments.ts';
 import { planTrigger, type TriggerOptions } from '../../core/trigger.ts';
 import * as events from '../../db/configuration/events.ts';
 import { listEventNotifications } from '../../db/configuration/notifications.ts';
 import type { ResolvedPath, Slugs } from '../../db/configuration/organizations.ts';
 import type { Db } from '../../db/connection/pool.ts';
-import { encodeOccurrence, type NewOccurrence, type StoredOccurrence } from '../../db/ledger/accept.ts';
-import { encodeKeyedOccurrence, findKeyedOccurrence } from '../../db/ledger/dedup.ts';
-import { currentTime } from '../../lib/clock.ts';
-import { nextTurn } from '../../lib/slices.ts';
-import { traceIdOf } from '../../lib/traces.ts';
+import { encodeOccurrence, type NewOccurrence, type StoredOccurrence } from '../../db/ledger/accept/accept.ts';
+import { encodeKeyedOccurrence, findKeyedOccurrence } from '../../db/ledger/accept/dedup.ts';
+import { nextTurn } from '../../lib/load/slices.ts';
+import { traceIdOf } from '../../lib/telemetry/traces.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import type { Deps } from '../deps.ts';
-import { resolve } from '../history/acknowledgements.ts';
+import { resolve } from '../history/acknowledgements/acknowledgements.ts';
 import { linkUploads, unlinkUploads } from '../history/attachments.ts';
 import type { Application } from './applications.ts';
 import {

@@ -2,7 +2,7 @@
 import type { LayoutEntry } from '../../core/configuration/document.ts';
 import { mergeEntry } from '../../core/configuration/entries.ts';
 import { AppError } from '../../core/errors.ts';
-import { fold } from '../../core/text.ts';
+import { fold } from '../../core/text/text.ts';
 import * as rows from '../../db/configuration/layouts.ts';
 import type { ResolvedPath, Slugs } from '../../db/configuration/organizations.ts';
 import type { PageRequest } from '../../db/connection/page.ts';

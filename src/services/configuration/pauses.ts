@@ -1,7 +1,7 @@
 /** Pausing and resuming applications, events and channels. */
 import { type Pausable, setPaused } from '../../db/configuration/pauses.ts';
-import { resumeBulk } from '../../db/history/reputation.ts';
-import { releasePaused } from '../../db/ledger/releases.ts';
+import { resumeBulk } from '../../db/history/feedback/reputation.ts';
+import { releasePaused } from '../../db/ledger/deliver/releases.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
 

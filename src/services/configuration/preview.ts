@@ -21,7 +21,7 @@ import {
   type LocalizedText,
   type MessageText,
 } from '../../core/render/render.ts';
-import { fold } from '../../core/text.ts';
+import { fold } from '../../core/text/text.ts';
 import {
   findRecipientByName,
   listMembersAsRecipients,
@@ -30,8 +30,8 @@ import {
   type RecipientRecord,
 } from '../../db/audience/recipients.ts';
 import type { ResolvedPath } from '../../db/configuration/organizations.ts';
-import { currentTime } from '../../lib/clock.ts';
-import { filterInSlices } from '../../lib/slices.ts';
+import { filterInSlices } from '../../lib/load/slices.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import { circumstancesOf } from '../../pipeline/decide.ts';
 import type { EventPlan } from '../../pipeline/event-plan.ts';
 import { optionsFor } from '../../pipeline/messages.ts';

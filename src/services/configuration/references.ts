@@ -1,7 +1,7 @@
 /** Finds the notifications that use a channel or a layout, which then cannot be deleted. */
 import type { StoredMessage } from '../../core/configuration/state.ts';
 import { AppError } from '../../core/errors.ts';
-import { fold } from '../../core/text.ts';
+import { fold } from '../../core/text/text.ts';
 import { listAllChannels } from '../../db/configuration/channels.ts';
 import { listAllLayouts } from '../../db/configuration/layouts.ts';
 import {

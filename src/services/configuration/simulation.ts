@@ -6,7 +6,7 @@ import type { Content } from '../../core/render/render.ts';
 import { planTrigger, type TriggerOptions } from '../../core/trigger.ts';
 import type { ResolvedPath } from '../../db/configuration/organizations.ts';
 import type { Cursor } from '../../db/ledger/cursor.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import { decidePage, type RecipientDecision } from '../../pipeline/decide.ts';
 import { planDigests, simulateDigests } from '../../pipeline/digest.ts';
 import type { EventPlan, PlannedNotification } from '../../pipeline/event-plan.ts';

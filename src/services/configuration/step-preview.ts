@@ -2,9 +2,9 @@
 import { decide, type Reason, selectChannels } from '../../core/decision/decide.ts';
 import { listRuns, type Step, stepLimits } from '../../core/decision/steps.ts';
 import { compilePredicate, expressionLimits, findFilterMistake } from '../../core/expressions/expressions.ts';
-import { fold } from '../../core/text.ts';
+import { fold } from '../../core/text/text.ts';
 import { findMemberAsRecipient, type RecipientRecord } from '../../db/audience/recipients.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import { circumstancesOf } from '../../pipeline/decide.ts';
 import type { EventPlan } from '../../pipeline/event-plan.ts';
 import type { PlannedChannel } from '../../pipeline/plans.ts';

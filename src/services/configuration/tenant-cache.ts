@@ -6,7 +6,7 @@ import type { Db } from '../../db/connection/pool.ts';
 import { findKeyAcrossTenants, type Key } from '../../db/identity/keys.ts';
 import { findSessionAcrossTenants, type Session } from '../../db/identity/sessions.ts';
 import { type KnownMove, listMovesAcrossTenants } from '../../db/operations/organization-moves.ts';
-import { AnnouncedCache, type Entries } from '../../lib/announced-cache.ts';
+import { AnnouncedCache, type Entries } from '../../lib/caching/announced-cache.ts';
 
 export class TenantCache extends AnnouncedCache {
   readonly #db: Db;

@@ -3,6 +3,7 @@
  * entry is stored.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { describeSuppression, stopsChannel } from '../../core/audience/suppressions.ts';
 import { type Reach, type RecipientAddress, selectChannels } from '../../core/decision/decide.ts';
 import { AppError, invalid } from '../../core/errors.ts';
 import type { VisiblePeople } from '../../core/identity/visible-people.ts';
@@ -10,11 +11,10 @@ import { uuidv7 } from '../../core/ids.ts';
 import type { Json, JsonObject } from '../../core/json.ts';
 import { lookUp } from '../../core/lookup.ts';
 import { type Content, compileMessage } from '../../core/render/render.ts';
-import { describeSuppression, stopsChannel } from '../../core/suppressions.ts';
-import { fold, readAddress } from '../../core/text.ts';
+import { fold, readAddress } from '../../core/text/text.ts';
 import type { ResolvedPath } from '../../db/configuration/organizations.ts';
 import { findMemberByEmail } from '../../db/identity/memberships.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import { renderDelivery } from '../../pipeline/messages.ts';
 import type { PlannedChannel, PlannedProvider } from '../../pipeline/plans.ts';
 import { markSuppressed } from '../../pipeline/suppressions.ts';

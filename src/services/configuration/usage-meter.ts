@@ -3,13 +3,14 @@
  * count of stored messages that is refreshed in the background), so that the hot path makes no queries. A count can be a
  * minute old, and a limit can be exceeded by what happens in that time.
  */
+
+import { requestCost } from '../../core/configuration/limits.ts';
 import { AppError, invalid } from '../../core/errors.ts';
-import { requestCost } from '../../core/limits.ts';
 import * as limits from '../../db/configuration/organization-limits.ts';
 import type { OrganizationSummary } from '../../db/configuration/organizations.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import { countOf } from '../../lib/count-of.ts';
-import { TokenBucket } from '../../lib/token-bucket.ts';
+import { TokenBucket } from '../../lib/load/token-bucket.ts';
 
 const countMaxAgeMs = 60_000;
 /** Retry-After of a full organization: only retention or a person frees space, so retrying sooner is useless. */

@@ -1,6 +1,6 @@
 /** Encrypts and decrypts the signing secrets of webhooks, bound to the webhook they belong to. */
 import { AppError } from '../../core/errors.ts';
-import type { Cipher } from '../../lib/cipher.ts';
+import type { Cipher } from '../../lib/secrets/cipher.ts';
 
 interface WebhookSecrets {
   secret: string;

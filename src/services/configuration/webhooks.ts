@@ -2,9 +2,9 @@
 
 import { mergeEntry, refuseChanges, slugAdvice } from '../../core/configuration/entries.ts';
 import { toWebhookEntry } from '../../core/configuration/export.ts';
+import { generateWebhookSecret, testType, type WebhookEntry } from '../../core/configuration/webhooks.ts';
 import { parseDuration } from '../../core/durations.ts';
 import { AppError, invalid } from '../../core/errors.ts';
-import { generateWebhookSecret, testType, type WebhookEntry } from '../../core/webhooks.ts';
 import type { Slugs } from '../../db/configuration/organizations.ts';
 import * as rows from '../../db/configuration/webhooks.ts';
 import type { Db } from '../../db/connection/pool.ts';

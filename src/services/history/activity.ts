@@ -1,7 +1,7 @@
 /** Deliveries across all occurrences, and bulk actions on them. */
 
-import type { RefinedState } from '../../core/states.ts';
-import type { DeliveryStatus } from '../../core/statuses.ts';
+import type { RefinedState } from '../../core/history/states.ts';
+import type { DeliveryStatus } from '../../core/history/statuses.ts';
 import { listActivity as list } from '../../db/history/activity.ts';
 import type { PageBefore } from '../../db/history/delivery-history.ts';
 import {

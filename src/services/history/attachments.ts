@@ -1,4 +1,7 @@
 /** Files that messages carry: uploads, and the use of uploads by triggers. */
+
+import { AppError, invalid } from '../../core/errors.ts';
+import { lowestUuidAt, uuidv7 } from '../../core/ids.ts';
 import {
   type AttachmentFacts,
   type AttachmentReference,
@@ -10,13 +13,11 @@ import {
   sourceOf,
   toFileName,
   toMediaType,
-} from '../../core/attachments.ts';
-import { AppError, invalid } from '../../core/errors.ts';
-import { lowestUuidAt, uuidv7 } from '../../core/ids.ts';
+} from '../../core/message/attachments.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import * as rows from '../../db/history/attachments.ts';
 import { listRetentionsAcrossTenants } from '../../db/operations/retention.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import type { Deps } from '../deps.ts';
 
 interface Upload {

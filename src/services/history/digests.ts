@@ -1,8 +1,8 @@
 /** Lists open digests and closes them. pipeline/digest.ts collects their items. */
 import type pg from 'pg';
 import type { OccurrenceOutcome } from '../../core/decision/outcome.ts';
-import * as rows from '../../db/ledger/digests.ts';
-import { Batcher } from '../../lib/batcher.ts';
+import * as rows from '../../db/ledger/digests/digests.ts';
+import { Batcher } from '../../lib/load/batcher.ts';
 import type { Deps } from '../deps.ts';
 
 /** Lists the open digests of an event. */

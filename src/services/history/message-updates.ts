@@ -1,6 +1,6 @@
 /** Shows how messages were changed after they were sent, or that their provider cannot change them. */
 import { lookUp } from '../../core/lookup.ts';
-import type { OccurrenceChange, UpdateAction } from '../../core/message-updates.ts';
+import type { OccurrenceChange, UpdateAction } from '../../core/message/message-updates.ts';
 import type { DeliveryView } from '../../db/history/delivery-list.ts';
 import * as rows from '../../db/history/message-updates.ts';
 import type { Deps } from '../deps.ts';

@@ -1,11 +1,11 @@
 /** Adds what the console and the command line show to occurrences. */
 import { type OccurrenceOutcome, outcomeOf } from '../../core/decision/outcome.ts';
 import { summarizeOccurrence } from '../../core/decision/summary.ts';
-import { type OccurrenceState, occurrenceStateOf } from '../../core/states.ts';
+import { type OccurrenceState, occurrenceStateOf } from '../../core/history/states.ts';
 import { findOccurrenceHolds } from '../../db/history/occurrence-holds.ts';
 import { findOccurrenceWaits } from '../../db/history/occurrence-waits.ts';
 import type { Occurrence } from '../../db/history/occurrences.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import type { Deps } from '../deps.ts';
 
 export type OccurrenceSummaryRow<Row extends Occurrence = Occurrence> = Omit<Row, 'outcome'> & {

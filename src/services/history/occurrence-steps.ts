@@ -1,7 +1,7 @@
 /** The steps of an occurrence as its timeline shows them: past runs, and planned ones if no one acknowledges. */
 
 import type { StepRun } from '../../core/decision/steps.ts';
-import type { StepStatus } from '../../core/statuses.ts';
+import type { StepStatus } from '../../core/history/statuses.ts';
 import { findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
 import { listStoredSteps, type StepView } from '../../db/history/step-list.ts';
 import type { PlannedNotification } from '../../pipeline/event-plan.ts';

@@ -1,9 +1,10 @@
 /** Stores occurrences in batches, in two lanes by size. In each lane organizations take turns. */
+
+import { largeBytes } from '../../core/configuration/limits.ts';
 import { AppError } from '../../core/errors.ts';
-import { largeBytes } from '../../core/limits.ts';
 import { isUnavailable, sqlState } from '../../db/connection/pool.ts';
-import type { EncodedOccurrence, StoredOccurrence } from '../../db/ledger/accept.ts';
-import { Batcher } from '../../lib/batcher.ts';
+import type { EncodedOccurrence, StoredOccurrence } from '../../db/ledger/accept/accept.ts';
+import { Batcher } from '../../lib/load/batcher.ts';
 
 export interface OccurrenceStore<Item> {
   /** Number of occurrences that are queued but not yet being written. */

@@ -5,7 +5,7 @@ import { actorName } from '../../core/identity/actor.ts';
 import * as lists from '../../db/history/delivery-list.ts';
 import * as rows from '../../db/history/occurrences.ts';
 import * as replays from '../../db/history/replays.ts';
-import { cancelOccurrence, countCancelled } from '../../db/ledger/occurrence-ends.ts';
+import { cancelOccurrence, countCancelled } from '../../db/ledger/expand/occurrence-ends.ts';
 import { listUpdatable } from '../../providers/provider.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';

@@ -3,7 +3,7 @@
 import type { Db } from '../../db/connection/pool.ts';
 import { listOccurrenceChannels } from '../../db/history/delivery-list.ts';
 import { countHeld, type HeldCount, listPaused, type PausedResource } from '../../db/history/pauses.ts';
-import { summarizeQueue } from '../../db/history/stats.ts';
+import { summarizeQueue } from '../../db/history/stats/stats.ts';
 import { findInstancePause } from '../../db/operations/instance.ts';
 import type { Deps } from '../deps.ts';
 import { getOccurrence } from './occurrences.ts';

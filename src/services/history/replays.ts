@@ -4,7 +4,7 @@ import { recheck } from '../../core/decision/recheck.ts';
 import { findRecipientsAcrossTenants } from '../../db/audience/recipients.ts';
 import { findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
 import { type FailedDelivery, findFailedDeliveries } from '../../db/history/replays.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import { markSuppressed } from '../../pipeline/suppressions.ts';
 import type { Deps } from '../deps.ts';
 import { getOccurrence } from './occurrences.ts';

@@ -2,22 +2,23 @@
  * Explains which messages a user received for an occurrence, or why none. Existing deliveries explain themselves; for
  * the rest the decisions are made again for this user, with the current event and user.
  */
+
+import type { Suppression } from '../../core/audience/suppressions.ts';
 import { decide, isExcludedByTrigger, type Reason, selectChannels } from '../../core/decision/decide.ts';
 import { type AbsenceState, absenceStateOf, explainAbsence, explainDelivery } from '../../core/decision/explain.ts';
 import { outcomeOf } from '../../core/decision/outcome.ts';
 import { explainFeedback } from '../../core/feedback/explain.ts';
-import { type DeliveryState, deliveryStateOf } from '../../core/states.ts';
-import type { Suppression } from '../../core/suppressions.ts';
-import { fold, normalizePhone } from '../../core/text.ts';
+import { type DeliveryState, deliveryStateOf } from '../../core/history/states.ts';
+import { fold, normalizePhone } from '../../core/text/text.ts';
 import type { TriggerOptions } from '../../core/trigger.ts';
 import { findUsernameByAddress } from '../../db/audience/addresses.ts';
 import { findMemberAsRecipient, findRecipientByName, type RecipientRecord } from '../../db/audience/recipients.ts';
 import { findDeliveriesToAddresses, listUserDeliveriesOfOccurrence } from '../../db/history/delivery-history.ts';
 import type { DeliveryView } from '../../db/history/delivery-list.ts';
-import { listDeliveryFeedback } from '../../db/history/feedback.ts';
+import { listDeliveryFeedback } from '../../db/history/feedback/feedback.ts';
 import { findOccurrenceHolds } from '../../db/history/occurrence-holds.ts';
 import { type findOccurrence, findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import { circumstancesOf, refuseNotification } from '../../pipeline/decide.ts';
 import type { EventPlan, PlannedNotification } from '../../pipeline/event-plan.ts';
 import { describeUser, isPicked, sourcesOf } from '../../pipeline/recipients.ts';

@@ -2,7 +2,7 @@
 import { AppError, invalid } from '../../core/errors.ts';
 import { generateReadablePassword } from '../../core/identity/passwords.ts';
 import { includesRole, type Role } from '../../core/identity/roles.ts';
-import { fold, isEmail } from '../../core/text.ts';
+import { fold, isEmail } from '../../core/text/text.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import * as accounts from '../../db/identity/accounts.ts';
 import type { Member } from '../../db/identity/memberships.ts';

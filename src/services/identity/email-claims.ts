@@ -6,7 +6,7 @@ import type { Db } from '../../db/connection/pool.ts';
 import { type Account, updateAccountAcrossTenants } from '../../db/identity/accounts.ts';
 import type { Deps } from '../deps.ts';
 import { recordInAllOrganizations } from './sessions.ts';
-import { removeCredentials } from './two-factor.ts';
+import { removeCredentials } from './sign-in/two-factor.ts';
 
 /** How the address was claimed, and whether that proves it: by mail, by the identity provider, or by the operator. */
 export interface EmailClaim {

@@ -2,17 +2,16 @@
 import { AppError, invalid } from '../../core/errors.ts';
 import type { Role } from '../../core/identity/roles.ts';
 import { generateToken, tokenHashOf } from '../../core/identity/tokens.ts';
-import { fold, isEmail } from '../../core/text.ts';
+import { fold, isEmail } from '../../core/text/text.ts';
 import { getOrganization } from '../../db/configuration/organizations.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import * as accounts from '../../db/identity/accounts.ts';
 import * as invites from '../../db/identity/invites.ts';
 import { addMember, findMemberByEmail } from '../../db/identity/memberships.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
 import { type Granter, requireGrantable, requireUnlimited } from './key-rules.ts';
-import type { Site } from './passkeys.ts';
 import {
   actorOf,
   checkPassword,
@@ -24,7 +23,8 @@ import {
   type Session,
   type Visitor,
 } from './sessions.ts';
-import { requireSecondFactor } from './sign-in.ts';
+import type { Site } from './sign-in/passkeys.ts';
+import { requireSecondFactor } from './sign-in/sign-in.ts';
 
 export type { ListedInvite } from '../../db/identity/invites.ts';
 

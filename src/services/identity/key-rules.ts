@@ -9,7 +9,7 @@ import { mayGrant, type Role } from '../../core/identity/roles.ts';
 import { getOrganization } from '../../db/configuration/organizations.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import type { Key } from '../../db/identity/keys.ts';
-import { isNetwork, isWithinNetworks } from '../../lib/networks.ts';
+import { isNetwork, isWithinNetworks } from '../../lib/network/networks.ts';
 
 export type KeyLimits = Pick<Key, 'expires_at' | 'requests_per_second' | 'allowed_networks'>;
 type RateGroupMember = Pick<Key, 'id' | 'rate_group' | 'requests_per_second'>;

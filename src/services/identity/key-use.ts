@@ -1,6 +1,6 @@
 import type { Db } from '../../db/connection/pool.ts';
 import { touchKeysAcrossTenants } from '../../db/identity/keys.ts';
-import { LastUsedTimes } from '../../lib/last-used-times.ts';
+import { LastUsedTimes } from '../../lib/caching/last-used-times.ts';
 
 /** Tracks when keys were last used and writes it periodically instead of on every request. */
 export class KeyUse {

@@ -4,11 +4,11 @@ import { AppError, type FieldErrors, invalid } from '../../core/errors.ts';
 import { generateKey, parseKey, secretsMatch } from '../../core/identity/keys.ts';
 import { fullGrant, isPermission, permissions } from '../../core/identity/permissions.ts';
 import type { Json } from '../../core/json.ts';
-import { limits } from '../../core/text.ts';
+import { limits } from '../../core/text/text.ts';
 import { type Db, violatedConstraint } from '../../db/connection/pool.ts';
 import * as keys from '../../db/identity/keys.ts';
-import { currentTime } from '../../lib/clock.ts';
-import { createNetworkCheck } from '../../lib/networks.ts';
+import { createNetworkCheck } from '../../lib/network/networks.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import type { Deps } from '../deps.ts';
 import { differences, record } from '../operations/audit.ts';
 import {

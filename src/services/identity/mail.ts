@@ -1,10 +1,10 @@
 /** Belfry's own mails (invites, password resets), rendered and sent by the same code as notifications. */
 import { randomUUID } from 'node:crypto';
-import { isolate } from '../../core/bidi.ts';
 import { type CompiledMessage, compileMessage, renderMessage } from '../../core/render/render.ts';
-import { Background } from '../../lib/background.ts';
-import { currentTime } from '../../lib/clock.ts';
-import { redact } from '../../lib/redact.ts';
+import { isolate } from '../../core/text/bidi.ts';
+import { Background } from '../../lib/process/background.ts';
+import { redact } from '../../lib/secrets/redact.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import type { Outcome, Sender } from '../../providers/sending.ts';
 
 const invite = compileMessage({

@@ -2,18 +2,18 @@
 import { AppError } from '../../core/errors.ts';
 import { anonymous } from '../../core/identity/actor.ts';
 import { generateToken, tokenHashOf } from '../../core/identity/tokens.ts';
-import { fold } from '../../core/text.ts';
+import { fold } from '../../core/text/text.ts';
 import * as accounts from '../../db/identity/accounts.ts';
 import * as resets from '../../db/identity/password-resets.ts';
 import { endSessionsAcrossTenants } from '../../db/identity/sessions.ts';
 import { forgetAttemptsAcrossTenants, takeAttemptAcrossTenants } from '../../db/identity/sign-in-limits.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import type { Deps } from '../deps.ts';
 import { claimByEmail } from './email-claims.ts';
-import { networkOf, type Visitor } from './lockout.ts';
 import type { Mailer } from './mail.ts';
 import { actorOf, hashPassword, recordInAllOrganizations, requireStrongPassword } from './sessions.ts';
-import { removeCredentials } from './two-factor.ts';
+import { networkOf, type Visitor } from './sign-in/lockout.ts';
+import { removeCredentials } from './sign-in/two-factor.ts';
 
 const lifetimeMs = 3_600_000;
 /** Mails to one address within 15 minutes, so that a mailbox cannot be flooded. */

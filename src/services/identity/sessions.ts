@@ -7,19 +7,19 @@ import { instancePermissions } from '../../core/identity/permissions.ts';
 import { permissionsOf, type Role } from '../../core/identity/roles.ts';
 import { generateToken, tokenHashOf } from '../../core/identity/tokens.ts';
 import type { JsonObject } from '../../core/json.ts';
-import { fold } from '../../core/text.ts';
+import { fold } from '../../core/text/text.ts';
 import type { PageRequest } from '../../db/connection/page.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import * as accounts from '../../db/identity/accounts.ts';
 import * as sessions from '../../db/identity/sessions.ts';
-import { currentTime } from '../../lib/clock.ts';
-import { PasswordQueueFullError } from '../../lib/passwords.ts';
+import { PasswordQueueFullError } from '../../lib/secrets/passwords.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
-import { countAttempt, deviceCookieFor, type Visitor } from './lockout.ts';
+import { countAttempt, deviceCookieFor, type Visitor } from './sign-in/lockout.ts';
 
 export type { Session, SignInMethod } from '../../db/identity/sessions.ts';
-export type { Visitor } from './lockout.ts';
+export type { Visitor } from './sign-in/lockout.ts';
 
 const dayMs = 86_400_000;
 /** A session expires after `maxMs` in any case, and after `idleMs` without use. */

@@ -4,8 +4,8 @@
  */
 import { type Priority, priorities } from '../../core/trigger.ts';
 import type { Db } from '../../db/connection/pool.ts';
-import { countBulkPausedAcrossTenants } from '../../db/history/reputation.ts';
-import { findWebhookBacklogAcrossTenants } from '../../db/ledger/webhook-queue.ts';
+import { countBulkPausedAcrossTenants } from '../../db/history/feedback/reputation.ts';
+import { findWebhookBacklogAcrossTenants } from '../../db/ledger/webhooks/queue.ts';
 import { listLiveWorkersAcrossTenants, noteRoundAcrossTenants } from '../../db/ledger/workers.ts';
 import { countDueAcrossTenants, listOldestDueAcrossTenants, type OldestDue } from '../../db/operations/health.ts';
 import { findInstancePause } from '../../db/operations/instance.ts';

@@ -14,9 +14,9 @@ import { migrationNames } from '../../db/connection/migrate.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import { readSnapshot, readTable, recreateDatabase, withCopySession } from '../../db/operations/backup.ts';
 import { countRelations, countSessions } from '../../db/operations/restore.ts';
-import { type Cipher, createCipher } from '../../lib/cipher.ts';
 import { countOf } from '../../lib/count-of.ts';
-import { findKeyring, type KeySource, openKeyring } from '../../lib/keyring.ts';
+import { type Cipher, createCipher } from '../../lib/secrets/cipher.ts';
+import { findKeyring, type KeySource, openKeyring } from '../../lib/secrets/keyring.ts';
 import { type BackupSummary, type CheckedBackup, createBackupFile, readBackupFile } from './backup-file.ts';
 
 const keyPurpose = 'backup';

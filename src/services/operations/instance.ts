@@ -1,10 +1,15 @@
 /**
  * Restore-safe start: recognizes the database that Belfry works on. A restored or cloned database does not send until an
- * operator runs `belfry resume`. core/instance.ts has the rules, db/operations/instance.ts the stored identity.
+ * operator runs `belfry resume`. core/operations/instance.ts has the rules, db/operations/instance.ts the stored identity.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../../core/errors.ts';
-import { type ConnectionFacts, findDifference, type PauseReason, pauseReasons } from '../../core/instance.ts';
+import {
+  type ConnectionFacts,
+  findDifference,
+  type PauseReason,
+  pauseReasons,
+} from '../../core/operations/instance.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import { listLiveWorkersAcrossTenants } from '../../db/ledger/workers.ts';
 import {
@@ -17,7 +22,7 @@ import {
   readDatabaseFacts,
   recordInstance,
 } from '../../db/operations/instance.ts';
-import { currentMoment, elapsedMs, type Moment } from '../../lib/elapsed.ts';
+import { currentMoment, elapsedMs, type Moment } from '../../lib/time/elapsed.ts';
 
 /** Processes may reach one database at several addresses. */
 const maxAddresses = 20;

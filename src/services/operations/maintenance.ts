@@ -1,11 +1,12 @@
 /** Regular maintenance: partitions, retention and expired rows. Safe to run in several processes at once. */
+
+import { webhookLimits } from '../../core/configuration/webhooks.ts';
 import { timeOfUuid } from '../../core/ids.ts';
-import { webhookLimits } from '../../core/webhooks.ts';
 import { deleteExpiredSuppressionsAcrossTenants } from '../../db/audience/suppressions.ts';
 import { createPartitions, dropOldPartitions, maxRetentionDays } from '../../db/connection/partitions.ts';
 import type { Db } from '../../db/connection/pool.ts';
-import { deleteOldSignaturesAcrossTenants } from '../../db/history/received-signatures.ts';
-import { deleteOldReportCountsAcrossTenants } from '../../db/history/reputation.ts';
+import { deleteOldSignaturesAcrossTenants } from '../../db/history/feedback/received-signatures.ts';
+import { deleteOldReportCountsAcrossTenants } from '../../db/history/feedback/reputation.ts';
 import { deleteOldStepsAcrossTenants } from '../../db/history/step-list.ts';
 import { deleteOldWebhookMessages, listMessageOwnersAcrossTenants } from '../../db/history/webhook-messages.ts';
 import { deleteOldInvitesAcrossTenants } from '../../db/identity/invites.ts';
@@ -13,10 +14,10 @@ import { deleteOldResetsAcrossTenants } from '../../db/identity/password-resets.
 import { deleteOldSessionsAcrossTenants } from '../../db/identity/sessions.ts';
 import { deleteOldAttemptsAcrossTenants } from '../../db/identity/sign-in-limits.ts';
 import { deleteOldChallengesAcrossTenants } from '../../db/identity/two-factor.ts';
-import { deleteOldIdempotencyKeysAcrossTenants } from '../../db/ledger/accept.ts';
-import { deleteOldDedupKeysAcrossTenants } from '../../db/ledger/dedup.ts';
-import { deleteOldDigestsAcrossTenants } from '../../db/ledger/digests.ts';
-import { deleteOldThrottleUsesAcrossTenants } from '../../db/ledger/throttle.ts';
+import { deleteOldIdempotencyKeysAcrossTenants } from '../../db/ledger/accept/accept.ts';
+import { deleteOldDedupKeysAcrossTenants } from '../../db/ledger/accept/dedup.ts';
+import { deleteOldDigestsAcrossTenants } from '../../db/ledger/digests/digests.ts';
+import { deleteOldThrottleUsesAcrossTenants } from '../../db/ledger/digests/throttle.ts';
 import { deleteOldRoundsAcrossTenants } from '../../db/ledger/workers.ts';
 import { deleteOldAuditAcrossTenants } from '../../db/operations/audit.ts';
 import {
@@ -30,8 +31,8 @@ import {
 } from '../../db/operations/retention.ts';
 import type { Deps } from '../deps.ts';
 import { deleteOldAttachments } from '../history/attachments.ts';
-import { deleteOldFeedback } from '../history/feedback.ts';
-import { sumStatistics } from '../history/stats.ts';
+import { deleteOldFeedback } from '../history/feedback/feedback.ts';
+import { sumStatistics } from '../history/stats/stats.ts';
 import { sessionLifetime } from '../identity/sessions.ts';
 
 /** Twice the 24 hours that the API promises. */

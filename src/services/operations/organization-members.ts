@@ -9,11 +9,11 @@ import { listPasskeysAcrossTenants, type Passkey } from '../../db/identity/passk
 import { endSessionsAcrossTenants } from '../../db/identity/sessions.ts';
 import { getTwoFactorAcrossTenants, listRecoveryCodesAcrossTenants } from '../../db/identity/two-factor.ts';
 import * as moved from '../../db/operations/organization-accounts.ts';
-import type { Cipher } from '../../lib/cipher.ts';
+import type { Cipher } from '../../lib/secrets/cipher.ts';
 import type { Deps } from '../deps.ts';
 import { claimByEmail } from '../identity/email-claims.ts';
 import { recordInAllOrganizations } from '../identity/sessions.ts';
-import { isEnabled, openTotpSecret, sealTotpSecret } from '../identity/two-factor.ts';
+import { isEnabled, openTotpSecret, sealTotpSecret } from '../identity/sign-in/two-factor.ts';
 
 interface Member extends Omit<moved.MemberAccount, 'totp_secret'> {
   /** The secret of the authenticator app, which each cell encrypts with its own key. */

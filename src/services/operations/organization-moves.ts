@@ -24,8 +24,8 @@ import {
 import * as copy from '../../db/operations/organization-copy.ts';
 import * as moves from '../../db/operations/organization-moves.ts';
 import { keptWhenForgotten, organizationTables } from '../../db/operations/organization-tables.ts';
-import { type Cipher, createCipher } from '../../lib/cipher.ts';
-import { createKeyring } from '../../lib/keyring.ts';
+import { type Cipher, createCipher } from '../../lib/secrets/cipher.ts';
+import { createKeyring } from '../../lib/secrets/keyring.ts';
 import { openSecrets, sealSecrets } from '../../pipeline/channel-secrets.ts';
 import { openWebhookSecrets, sealWebhookSecrets } from '../configuration/webhook-secrets.ts';
 import type { Deps } from '../deps.ts';

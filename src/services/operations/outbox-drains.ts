@@ -1,9 +1,9 @@
 /** Drains the outboxes of applications while the service runs, each independently of the others. */
 import type { FastifyBaseLogger } from 'fastify';
 import { AppError } from '../../core/errors.ts';
-import type { OutboxSource } from '../../core/outbox.ts';
+import type { OutboxSource } from '../../core/operations/outbox.ts';
 import type { OutboxState } from '../../db/operations/outbox.ts';
-import { redact } from '../../lib/redact.ts';
+import { redact } from '../../lib/secrets/redact.ts';
 import type { Deps } from '../deps.ts';
 import { type DrainResult, Outbox } from './outbox.ts';
 

@@ -6,13 +6,13 @@
 import type pg from 'pg';
 import { AppError } from '../../core/errors.ts';
 import type { JsonObject } from '../../core/json.ts';
-import { type OutboxSource, refuseId, refuseTime } from '../../core/outbox.ts';
+import { type OutboxSource, refuseId, refuseTime } from '../../core/operations/outbox.ts';
 import { parse } from '../../core/schema.ts';
 import { TriggerBody, type TriggerOptions } from '../../core/trigger.ts';
 import { isUnavailable } from '../../db/connection/pool.ts';
 import * as rows from '../../db/operations/outbox.ts';
 import { outboxSchema } from '../../db/operations/outbox-schema.ts';
-import { currentTime } from '../../lib/clock.ts';
+import { currentTime } from '../../lib/time/clock.ts';
 import { resolveEventPath, triggerEvent } from '../configuration/events.ts';
 import type { Deps } from '../deps.ts';
 

@@ -5,10 +5,10 @@
 import { AppError } from '../../core/errors.ts';
 import { actorName } from '../../core/identity/actor.ts';
 import { lowestUuidAt } from '../../core/ids.ts';
-import { discardUpdatesAcrossTenants } from '../../db/ledger/message-updates.ts';
-import { cancelOccurrence, listUnfinishedAcrossTenants } from '../../db/ledger/occurrence-ends.ts';
-import { releaseStepsAcrossTenants } from '../../db/ledger/steps.ts';
-import { discardWebhookMessagesAcrossTenants } from '../../db/ledger/webhook-queue.ts';
+import { discardUpdatesAcrossTenants } from '../../db/ledger/deliver/message-updates.ts';
+import { cancelOccurrence, listUnfinishedAcrossTenants } from '../../db/ledger/expand/occurrence-ends.ts';
+import { releaseStepsAcrossTenants } from '../../db/ledger/steps/steps.ts';
+import { discardWebhookMessagesAcrossTenants } from '../../db/ledger/webhooks/queue.ts';
 import {
   holdUnknownAcrossTenants,
   listDeadWorkersAcrossTenants,

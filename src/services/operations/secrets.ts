@@ -11,7 +11,7 @@ import { listSealedTotpAcrossTenants, replaceTotpAcrossTenants } from '../../db/
 import { openSecrets, sealSecrets } from '../../pipeline/channel-secrets.ts';
 import { openWebhookSecrets, sealWebhookSecrets } from '../configuration/webhook-secrets.ts';
 import type { Deps } from '../deps.ts';
-import { openTotpSecret, sealTotpSecret } from '../identity/two-factor.ts';
+import { openTotpSecret, sealTotpSecret } from '../identity/sign-in/two-factor.ts';
 import { type Check, check } from './health.ts';
 
 const pageSize = 100;

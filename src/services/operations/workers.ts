@@ -1,6 +1,6 @@
 /** Work that crashes the engine is retried twice, then set aside so that it cannot block other work. */
 import type { Logger } from 'pino';
-import { countStepCrash } from '../../db/ledger/steps.ts';
+import { countStepCrash } from '../../db/ledger/steps/steps.ts';
 import { countDeliveryCrash, countOccurrenceCrash } from '../../db/ledger/workers.ts';
 import type { Deps } from '../deps.ts';
 import { countEnded } from '../history/occurrences.ts';

@@ -1,6 +1,6 @@
 /** Answers that services document, with the outcome that each means. One table for each medium is beside this file. */
 import { expect } from 'vitest';
-import { currentTime } from '../../../src/lib/clock.ts';
+import { currentTime } from '../../../src/lib/time/clock.ts';
 import type { Outcome } from '../../../src/providers/sending.ts';
 import type { Reply } from '../http-peer.ts';
 

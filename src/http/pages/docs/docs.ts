@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, errorList } from '../../../core/errors.ts';
-import { escapeHtml } from '../../../core/render/markdown-html.ts';
+import { escapeHtml } from '../../../core/render/markdown/html.ts';
 import { type Document, page, policy, send, toDocument } from '../reference.ts';
 import { type Library, openLibrary, type Page } from './library.ts';
 

@@ -4,7 +4,7 @@
  */
 import { posix } from 'node:path';
 import { Marked, type Token, type Tokens } from 'marked';
-import { escapeHtml } from '../../../core/render/markdown-html.ts';
+import { escapeHtml } from '../../../core/render/markdown/html.ts';
 
 interface Heading {
   depth: number;

@@ -5,7 +5,7 @@
 import { connect, type Socket } from 'node:net';
 import SMTPConnection from 'nodemailer/lib/smtp-connection';
 import type { Static } from 'typebox';
-import type { Outbound } from '../../../lib/outbound.ts';
+import type { Outbound } from '../../../lib/network/outbound.ts';
 import { toReason } from '../../http-outcome.ts';
 import { type Connection, ConnectionAbandonedError } from './connection-pool.ts';
 import type { DkimSigner } from './dkim.ts';

@@ -5,9 +5,9 @@
 import { importPKCS8, SignJWT } from 'jose';
 import type { Static } from 'typebox';
 import { isObject } from '../../../core/json.ts';
-import { currentTime } from '../../../lib/clock.ts';
-import type { Outbound } from '../../../lib/outbound.ts';
-import { type Renewal, RenewedValue } from '../../../lib/renewed-value.ts';
+import { type Renewal, RenewedValue } from '../../../lib/caching/renewed-value.ts';
+import type { Outbound } from '../../../lib/network/outbound.ts';
+import { currentTime } from '../../../lib/time/clock.ts';
 import { type Failure, pick, sendHttp } from '../../http-outcome.ts';
 import type { SettingMistake } from '../../provider.ts';
 import type { SmtpSettings } from './settings.ts';

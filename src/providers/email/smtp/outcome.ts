@@ -4,9 +4,9 @@
  * server accepts it with the final dot, so a connection lost before that has delivered nothing.
  */
 
-import { classify } from '../../../core/feedback/classify.ts';
-import { OutboundError } from '../../../lib/outbound.ts';
-import { isLocalFailure } from '../../../lib/outbound-error.ts';
+import { classify } from '../../../core/feedback/wording/classify.ts';
+import { OutboundError } from '../../../lib/network/outbound.ts';
+import { isLocalFailure } from '../../../lib/network/outbound-error.ts';
 import { toReason } from '../../http-outcome.ts';
 import type { Outcome } from '../../sending.ts';
 import { TokenError } from './oauth2.ts';

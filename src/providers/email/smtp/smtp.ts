@@ -1,7 +1,7 @@
 /** Any mail server. Connections are reused and shared by all messages of one sender. */
 import type { Static } from 'typebox';
 import { domainOfMailbox, readDomain } from '../../../core/mail-domain/lookups.ts';
-import { currentHandoverCheck } from '../../../lib/handover.ts';
+import { currentHandoverCheck } from '../../../lib/network/handover.ts';
 import { toBase64 } from '../../http-outcome.ts';
 import type { Provider } from '../../provider.ts';
 import type { Outcome, Outgoing, Tools } from '../../sending.ts';

@@ -1,0 +1,363 @@
+/**
+ * Expands occurrences into deliveries. A page of decisions is always committed together with its cursor, so that a
+ * crash resumes where it stopped:
+ *
+ * - First pages, of many occurrences at once, are locked, decided and stored in one transaction. That is all that
+ *   nearly every occurrence needs. Occurrences that were handed over in memory are not locked, but stored only if they
+ *   are still waiting: usually that is one statement.
+ * - Further pages of a fan-out, one occurrence at a time, are claimed by `owner`. A lock would delay the outcomes of
+ *   earlier pages, which are counted in the same row.
+ */
+import type pg from 'pg';
+import type { OccurrenceOutcome } from '../../../core/decision/outcome.ts';
+import type { JsonObject } from '../../../core/json.ts';
+import { plainArray } from '../../connection/arrays.ts';
+import { inLedgerTransaction } from '../../connection/transaction.ts';
+import type { OccurrenceFacts } from '../../history/occurrences.ts';
+import { addSuppressedAcrossTenants, type SuppressedCount } from '../counts.ts';
+import type { Cursor } from '../cursor.ts';
+import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from '../deliver/deliveries.ts';
+import { queryMonthAcrossTenants } from '../months.ts';
+import { stoppedText } from '../moving-text.ts';
+import { type ClaimRequest, claimValues, pickRoundRobin } from '../round-robin.ts';
+import { outstandingText } from '../status-text.ts';
+import { beginStepsAcrossTenants, type NewStep } from '../steps/new-steps.ts';
+import { completedColumns, completionEventsText } from '../webhooks/events.ts';
+import {
+  claimedDeliveries,
+  deliveryArrays,
+  pairWithIds,
+  type StoredRow,
+  storeDeliveriesText,
+  storedIdsText,
+} from './new-deliveries.ts';
+import { recordUnexpanded, type Unexpanded } from './unexpanded-counts.ts';
+
+export interface ClaimedOccurrence extends Omit<OccurrenceFacts, 'cancelled_at' | 'attachments'> {
+  project_id: number;
+  application_id: number;
+  priority: number;
+  options: JsonObject;
+  cursor: Cursor | null;
+  /** The number of deliveries so far. */
+  deliveries: number;
+}
+
+const columns =
+  'organization_id, id, project_id, application_id, event_id, priority, context, options, cursor, deliveries, correlation_id, ' +
+  'due_at, expires_at, created_at, acknowledged_at, resolved_at, traceparent';
+
+/** SQL text: the columns of `ClaimedOccurrence`. */
+export const occurrenceColumns = (alias: string) =>
+  columns
+    .split(', ')
+    .map(column => `${alias}.${column}`)
+    .join(', ');
+
+/** The state of an occurrence after a page of it was decided. */
+export interface ExpansionPage<Planned extends NewDelivery = NewDelivery> {
+  organization_id: number;
+  id: string;
+  event_id: number;
+  /** The priority class of the next page. */
+  priority: number;
+  /** Null: this was the last page. Otherwise the occurrence goes back to the queue, so that others get their turn. */
+  cursor: Cursor | null;
+  /** Why the occurrence has no deliveries, or why it is postponed. */
+  reason: string | null;
+  /** Set if nothing was decided: when to try again. `infinity`: when its pause ends. */
+  retryAt?: Date | 'infinity';
+  /** At most one per notification, channel and address. */
+  deliveries: Planned[];
+  /** The first runs of notifications with steps. */
+  steps?: NewStep[];
+  /** Whether it asks for an acknowledgement. */
+  awaitsAcknowledgement?: boolean;
+  /** Set if the expansion stopped before all recipients were expanded. */
+  unexpanded?: Unexpanded;
+  /** A dry run does not count in the statistics. */
+  isDryRun?: boolean;
+}
+
+/** A delivery that this worker claimed by storing it, and the plan it was made from. */
+export interface StoredDelivery<Planned> {
+  delivery: Delivery;
+  planned: Planned;
+}
+
+export interface StoredPages<Planned> {
+  stored: StoredDelivery<Planned>[];
+  /** Outcomes of occurrences that ended with these pages, because there was nothing to send. */
+  ended: OccurrenceOutcome[];
+}
+
+const lockAccepted = {
+  name: 'lock_accepted',
+  text: `with ${pickRoundRobin('accepted', columns)} select * from picked`,
+};
+
+/** SQL text: stores the state of occurrences after their first pages, with parameters after those of the deliveries. */
+const advancedText = (condition = '') => `advanced as (
+      update occurrences o set status = p.status, deliveries = p.deliveries, suppressed = p.suppressed,
+        priority = p.priority, cursor = p.cursor, reason = p.reason, due_at = coalesce(p.due_at, o.due_at),
+        completed_at = case when p.status = 'completed' then now() end,
+        outcome = case when p.status = 'sending' then 'sending' else o.outcome end
+      from unnest($17::bigint[], $18::uuid[], $19::text[], $20::integer[], $21::integer[], $22::smallint[],
+        $23::jsonb[], $24::text[], $25::timestamptz[]) as p (
+        organization_id, id, status, deliveries, suppressed, priority, cursor, reason, due_at)
+      where o.organization_id = p.organization_id and o.id = p.id ${condition}
+      returning ${completedColumns}, case when o.status = 'completed' then o.outcome end as outcome
+    ), ${completionEventsText('advanced')}`;
+
+// First pages of any number of occurrences. All rows are new, so the counts are known in advance. The parts of this
+// statement are not joined: that took quadratic time.
+const storeFirst = {
+  name: 'store_first_pages',
+  text: `
+    with ${storeDeliveriesText()}, ${advancedText()}
+    select ${storedIdsText}, array(select outcome from advanced) as outcomes`,
+};
+
+// Stores the pages of those occurrences that are still as they were handed over; the others are left to the queue. Its
+// first part locks the tables in the same order as a transaction for the ledger does.
+const storeHanded = {
+  name: 'store_handed_pages',
+  text: `
+    with tables as (select from deliveries where false),
+    ${advancedText(`and o.status = $26::text and o.acknowledged_at is null and o.resolved_at is null
+        and o.organization_id <> all(${stoppedText})`)},
+    ${storeDeliveriesText('where g.occurrence_id = any(array(select id from advanced))')}
+    select ${storedIdsText}, array(select id from stored) as inserted, array(select id from advanced) as advanced,
+      array(select outcome from advanced) as outcomes`,
+};
+
+/** Locks due occurrences until the transaction ends. */
+export async function lockAcceptedAcrossTenants(
+  client: pg.PoolClient,
+  request: ClaimRequest,
+): Promise<ClaimedOccurrence[]> {
+  return (await client.query<ClaimedOccurrence>({ ...lockAccepted, values: claimValues(request) })).rows;
+}
+
+/** The position before all notifications. */
+const startCursor: Cursor = { notification: 0, source: '', after: 0 };
+
+/** Marks occurrences to be expanded page by page, which tolerates deliveries that already exist. */
+export async function expandByPagesAcrossTenants(pool: pg.Pool, claimed: ClaimedOccurrence[]): Promise<void> {
+  await pool.query(
+    `update occurrences set status = 'expanding', cursor = $3
+     where organization_id = any($1::bigint[]) and id = any($2::uuid[]) and status = 'accepted'`,
+    [claimed.map(one => one.organization_id), claimed.map(one => one.id), JSON.stringify(startCursor)],
+  );
+}
+
+/**
+ * Stores the first pages of locked occurrences and commits. Fails with a unique violation, storing nothing, if one of
+ * them already has deliveries.
+ */
+export async function storeFirstPagesAcrossTenants<Planned extends NewDelivery>(
+  client: pg.PoolClient,
+  owner: number,
+  pages: ExpansionPage<Planned>[],
+  commit: () => Promise<unknown>,
+): Promise<StoredPages<Planned>> {
+  const storing = client.query<{ stored_at: Date; ids: string[]; outcomes: (OccurrenceOutcome | null)[] }>({
+    ...storeFirst,
+    values: firstPageValues(owner, pages),
+  });
+  if (pages.some(hasMore)) {
+    await storing;
+    await storeMore(client, pages);
+  }
+  const [{ rows }] = await Promise.all([storing, commit()]);
+  const { stored_at, ids, outcomes } = rows[0]!;
+  const paired = pairWithIds(pages, ids);
+  const stored = pages.flatMap((page, i) => claimedDeliveries(page, paired[i]!, { owner, at: stored_at }));
+  return { stored, ended: outcomes.filter(outcome => outcome !== null) };
+}
+
+/**
+ * Stores the first pages of occurrences that were handed over, and returns the ids of those that were still waiting. Fails
+ * with a unique violation, storing nothing, as above.
+ */
+export async function storeHandedPagesAcrossTenants<Planned extends NewDelivery>(
+  pool: pg.Pool,
+  owner: number,
+  pages: ExpansionPage<Planned>[],
+): Promise<StoredPages<Planned> & { advanced: Set<string> }> {
+  const values = [...firstPageValues(owner, pages), 'accepted'];
+  type Row = { stored_at: Date; ids: string[]; inserted: string[]; advanced: string[]; outcomes: OccurrenceOutcome[] };
+  const { rows } = pages.some(hasMore)
+    ? await inLedgerTransaction(pool, async client => {
+        const result = await client.query<Row>({ ...storeHanded, values });
+        const advanced = new Set(result.rows[0]!.advanced);
+        await storeMore(
+          client,
+          pages.filter(({ id }) => advanced.has(id)),
+        );
+        return result;
+      })
+    : await queryMonthAcrossTenants<Row>(
+        pool,
+        storeHanded,
+        pages.map(({ id }) => id),
+        values,
+      );
+  const { stored_at, ids, inserted, advanced, outcomes } = rows[0]!;
+  const paired = pairWithIds(pages, ids, inserted);
+  const stored = pages.flatMap((page, i) => claimedDeliveries(page, paired[i]!, { owner, at: stored_at }));
+  return { stored, ended: outcomes.filter(outcome => outcome !== null), advanced: new Set(advanced) };
+}
+
+const isSuppressed = ({ status }: NewDelivery) => status === 'suppressed';
+
+/** Returns whether a page needs more than the statement that stores its deliveries. */
+function hasMore({ steps, deliveries, unexpanded }: ExpansionPage): boolean {
+  return unexpanded !== undefined || (steps?.length ?? 0) > 0 || deliveries.some(isSuppressed);
+}
+
+async function storeMore(client: pg.PoolClient, pages: ExpansionPage[]): Promise<void> {
+  await beginStepsAcrossTenants(client, pages);
+  for (const { organization_id, id, unexpanded } of pages) {
+    if (unexpanded) await recordUnexpanded(client, organization_id, id, unexpanded);
+  }
+  await addSuppressedAcrossTenants(client, suppressedCounts(pages));
+}
+
+function firstPageValues(owner: number, pages: ExpansionPage[]): unknown[] {
+  const suppressed = pages.map(page => page.deliveries.filter(isSuppressed).length);
+  return [
+    ...deliveryArrays(owner, pages),
+    plainArray(pages.map(page => page.organization_id)),
+    plainArray(pages.map(page => page.id)),
+    plainArray(
+      pages.map((page, i) => statusAfter(page, page.deliveries.length - suppressed[i]! + (page.steps?.length ?? 0))),
+    ),
+    plainArray(pages.map(page => page.deliveries.length)),
+    plainArray(suppressed),
+    plainArray(pages.map(page => page.priority)),
+    pages.map(page => page.cursor && JSON.stringify(page.cursor)),
+    pages.map(page => (page.deliveries.length === 0 || page.reason?.startsWith('limit.') ? page.reason : null)),
+    pages.map(page => page.retryAt ?? null),
+  ];
+}
+
+function statusAfter({ cursor, retryAt }: ExpansionPage, outstanding: number): string {
+  if (retryAt) return 'accepted';
+  if (cursor) return 'expanding';
+  return outstanding > 0 ? 'sending' : 'completed';
+}
+
+/** Counts suppressed deliveries by event and channel, except for those of dry runs. */
+export function suppressedCounts(
+  pages: readonly (Pick<ExpansionPage, 'organization_id' | 'event_id' | 'isDryRun'> & {
+    deliveries: readonly NewDelivery[];
+  })[],
+): SuppressedCount[] {
+  const counts = new Map<string, SuppressedCount>();
+  for (const { organization_id, event_id, deliveries, isDryRun } of pages) {
+    if (isDryRun) continue;
+    for (const { status, channel_id } of deliveries) {
+      if (status !== 'suppressed') continue;
+      const name = `${organization_id}/${event_id}/${channel_id}`;
+      const count = counts.get(name) ?? { organization_id, event_id, channel_id, count: 0 };
+      counts.set(name, count);
+      count.count++;
+    }
+  }
+  return [...counts.values()];
+}
+
+// The commit does not wait for the disk: losing a claim in a power cut is harmless, because the page that follows is
+// committed synchronously, after it.
+const claimExpanding = {
+  name: 'claim_expanding',
+  text: `
+    with ${pickRoundRobin('expanding', 'organization_id, id')}, hurry as materialized (
+      select set_config('synchronous_commit', 'off', true)
+    )
+    update occurrences o set owner = $8
+    from picked p, hurry
+    where o.organization_id = p.organization_id and o.id = p.id
+    returning ${occurrenceColumns('o')}`,
+};
+
+/** Claims occurrences with further pages, until the next page is stored. */
+export async function claimExpandingAcrossTenants(pool: pg.Pool, request: ClaimRequest): Promise<ClaimedOccurrence[]> {
+  const { rows } = await pool.query<ClaimedOccurrence>({
+    ...claimExpanding,
+    values: [...claimValues(request), request.owner],
+  });
+  return rows;
+}
+
+const insertPage = {
+  name: 'store_page',
+  text: `
+    with ${storeDeliveriesText(`on conflict (organization_id, (${occurrenceInOnce}), notification_id, channel_id,
+      (${addressInOnce}), step, occurrence_id) do nothing`)}
+    select ${storedIdsText}, array(select id from stored) as inserted`,
+};
+
+const outstanding = `(${outstandingText('o')} + $4 - $5 + o.escalating)`;
+
+// The occurrence is updated last: locking it first delayed the outcomes of earlier pages by 70 ms.
+const advancePage = {
+  name: 'advance_page',
+  text: `
+    with advanced as (
+      update occurrences o set deliveries = o.deliveries + $4::integer, suppressed = o.suppressed + $5::integer,
+        cursor = $7, owner = null, priority = $6,
+        reason = case when $9::timestamptz is not null or o.deliveries + $4 = 0 or $10 or $8 like 'limit.%' then $8
+          when o.reason like 'limit.%' then o.reason end, due_at = coalesce($9, o.due_at),
+        status = case when $7::jsonb is not null or $9::timestamptz is not null then 'expanding'
+          when ${outstanding} = 0 then 'completed' else 'sending' end,
+        completed_at = case when $7::jsonb is null and $9::timestamptz is null and ${outstanding} = 0 then now() end
+      where o.organization_id = $1 and o.id = $2 and o.status = 'expanding' and o.owner = $3
+      returning ${completedColumns}, case when o.status = 'completed' then o.outcome end as outcome
+    ), ${completionEventsText('advanced')}
+    select outcome from advanced`,
+};
+
+/**
+ * Stores deliveries, counts and cursor of a further page. Deliveries that an earlier page has stored are left out.
+ * Returns undefined if the occurrence was cancelled or taken over meanwhile: then the transaction must be rolled back.
+ */
+export async function storePageAcrossTenants<Planned extends NewDelivery>(
+  client: pg.PoolClient,
+  owner: number,
+  page: ExpansionPage<Planned>,
+): Promise<StoredPages<Planned> | undefined> {
+  const { organization_id, id, priority, reason, retryAt } = page;
+  const { rows } = await client.query<{ stored_at: Date; ids: string[]; inserted: string[] }>({
+    ...insertPage,
+    values: deliveryArrays(owner, [page]),
+  });
+  await beginStepsAcrossTenants(client, [page]);
+  const { stored_at, ids, inserted } = rows[0]!;
+  const [paired] = pairWithIds([page], ids, inserted) as [StoredRow<Planned>[]];
+  const deliveries = paired.map(({ planned }) => planned);
+  const advanced = await client.query<{ outcome: OccurrenceOutcome | null }>({
+    ...advancePage,
+    values: [
+      organization_id,
+      id,
+      owner,
+      deliveries.length,
+      deliveries.filter(one => one.status === 'suppressed').length,
+      priority,
+      page.cursor && JSON.stringify(page.cursor),
+      reason,
+      retryAt ?? null,
+      page.unexpanded !== undefined,
+    ],
+  });
+  const [after] = advanced.rows;
+  if (!after) return undefined;
+  if (page.unexpanded) await recordUnexpanded(client, organization_id, id, page.unexpanded);
+  await addSuppressedAcrossTenants(client, suppressedCounts([{ ...page, deliveries }]));
+  return {
+    stored: claimedDeliveries(page, paired, { owner, at: stored_at }),
+    ended: after.outcome ? [after.outcome] : [],
+  };
+}

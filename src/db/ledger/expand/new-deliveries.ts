@@ -1,0 +1,158 @@
+/** Stores planned deliveries of occurrences and steps, many rows per statement. */
+import type pg from 'pg';
+import { plainArray } from '../../connection/arrays.ts';
+import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from '../deliver/deliveries.ts';
+
+/** The deliveries of one occurrence. */
+interface DeliveryPage {
+  organization_id: number;
+  id: string;
+  deliveries: NewDelivery[];
+}
+
+/**
+ * SQL text of two parts of a `with` clause: `numbered` gives each new delivery its id, `stored` inserts them. Ids are read
+ * from `numbered` by position: PostgreSQL does not promise the order in which `returning` yields rows. The parameters are
+ * those of `deliveryArrays`, an array for each column, which takes half the time of rows of JSON.
+ */
+export const storeDeliveriesText = (onConflict = '') => `
+  numbered as materialized (
+    select nextval('delivery_ids') as id, g.*
+    from unnest($2::bigint[], $3::uuid[], $4::smallint[], $5::bigint[], $6::integer[], $7::bigint[], $8::bigint[],
+      $9::text[], $10::text[], $11::text[], $12::integer[], $13::text[], $14::timestamptz[], $15::smallint[], $16::uuid[])
+      with ordinality as g (organization_id, occurrence_id, priority, notification_id, version, channel_id, user_id,
+        address, status, reason, user_version, detail, due_at, step, digest_id, position)
+  ), stored as (
+    insert into deliveries as d (id, organization_id, occurrence_id, priority, notification_id, version, channel_id,
+      user_id, address, status, reason, user_version, detail, digest_id, attempts, provider_attempts, owner, due_at, released_at,
+      step)
+    select g.id, g.organization_id, g.occurrence_id, g.priority, g.notification_id, g.version, g.channel_id, g.user_id,
+      g.address, g.status, g.reason, g.user_version, g.detail, g.digest_id,
+      (g.status = 'sending')::int, (g.status = 'sending')::int, case when g.status = 'sending' then $1::bigint end,
+      coalesce(g.due_at, now()), g.due_at, coalesce(g.step, 0)
+    from numbered g ${onConflict}
+    returning d.id
+  )`;
+
+/** SQL text: the ids by position, and when the rows were created. */
+export const storedIdsText = 'now() as stored_at, array(select id from numbered order by position) as ids';
+
+/** Returns the parameters of `storeDeliveriesText`, which come before any others. */
+export function deliveryArrays(owner: number, pages: DeliveryPage[]): unknown[] {
+  const rows = pages.flatMap(page => page.deliveries.map(delivery => ({ page, delivery })));
+  const plain = (value: (delivery: NewDelivery) => string | number | null) =>
+    plainArray(rows.map(({ delivery }) => value(delivery)));
+  return [
+    owner,
+    plainArray(rows.map(({ page }) => page.organization_id)),
+    plainArray(rows.map(({ page }) => page.id)),
+    plain(one => one.priority),
+    plain(one => one.notification_id),
+    plain(one => one.version),
+    plain(one => one.channel_id),
+    plain(one => one.user_id),
+    rows.map(({ delivery }) => delivery.address),
+    plain(one => one.status),
+    plain(one => one.reason),
+    plain(one => one.user_version),
+    // Usually all are null: `unnest` fills a null array with nulls.
+    rows.some(({ delivery }) => delivery.detail !== null) ? rows.map(({ delivery }) => delivery.detail) : null,
+    rows.some(({ delivery }) => delivery.due_at !== null) ? rows.map(({ delivery }) => delivery.due_at) : null,
+    rows.some(({ delivery }) => delivery.step) ? plain(one => one.step ?? 0) : null,
+    rows.some(({ delivery }) => delivery.digest_id !== null) ? rows.map(({ delivery }) => delivery.digest_id) : null,
+  ];
+}
+
+/** A planned delivery that was stored, with its id. */
+export interface StoredRow<Planned> {
+  id: number;
+  planned: Planned;
+}
+
+/**
+ * Pairs the deliveries of each page with their ids by position. With `stored`, those that are not among it are left out:
+ * an earlier page has stored them already.
+ */
+export function pairWithIds<Planned extends NewDelivery>(
+  pages: readonly { deliveries: Planned[] }[],
+  ids: readonly string[],
+  stored?: readonly string[],
+): StoredRow<Planned>[][] {
+  const inserted = stored && new Set(stored);
+  let position = 0;
+  return pages.map(({ deliveries }) =>
+    deliveries.flatMap(planned => {
+      const id = ids[position++]!;
+      return !inserted || inserted.has(id) ? [{ id: Number(id), planned }] : [];
+    }),
+  );
+}
+
+/** Returns the deliveries among these rows that the worker claimed by storing them. */
+export function claimedDeliveries<Planned extends NewDelivery>(
+  page: Omit<DeliveryPage, 'deliveries'>,
+  rows: readonly StoredRow<Planned>[],
+  stored: { owner: number; at: Date },
+): { delivery: Delivery; planned: Planned }[] {
+  return rows
+    .filter(({ planned }) => planned.status === 'sending')
+    .map(({ id, planned }) => ({ delivery: toDelivery(page, planned, id, stored), planned }));
+}
+
+function toDelivery(
+  page: Omit<DeliveryPage, 'deliveries'>,
+  planned: NewDelivery,
+  id: number,
+  { owner, at: created_at }: { owner: number; at: Date },
+): Delivery {
+  return {
+    organization_id: page.organization_id,
+    occurrence_id: page.id,
+    id,
+    notification_id: planned.notification_id,
+    version: planned.version,
+    channel_id: planned.channel_id,
+    user_id: planned.user_id,
+    address: planned.address,
+    attempts: 1,
+    provider_index: 0,
+    provider_attempts: 1,
+    priority: planned.priority,
+    user_version: planned.user_version,
+    digest_id: null,
+    step: planned.step ?? 0,
+    created_at,
+    owner,
+    released_at: null,
+    retry_since: null,
+    may_have_arrived: false,
+  };
+}
+
+const findStored = {
+  name: 'find_stored',
+  text: `
+    select g.nth::int from unnest($3::bigint[], $4::bigint[], $5::text[]) with ordinality
+      as g (notification_id, channel_id, target, nth)
+    join deliveries d on d.organization_id = $1 and ${occurrenceInOnce} = $2
+      and d.occurrence_id = $2 and d.notification_id = g.notification_id and d.channel_id = g.channel_id
+      and ${addressInOnce} = g.target`,
+};
+
+/** Marks the deliveries of a page that an earlier page has already stored: they are in a digest, or were sent. */
+export async function markStored(
+  client: pg.PoolClient,
+  organizationId: number,
+  occurrenceId: string,
+  deliveries: (NewDelivery & { isStored?: boolean })[],
+): Promise<void> {
+  const values = [
+    organizationId,
+    occurrenceId,
+    deliveries.map(one => one.notification_id),
+    deliveries.map(one => one.channel_id),
+    deliveries.map(one => one.address ?? `#${one.user_id}`),
+  ];
+  const { rows } = await client.query<{ nth: number }>({ ...findStored, values });
+  for (const { nth } of rows) deliveries[nth - 1]!.isStored = true;
+}

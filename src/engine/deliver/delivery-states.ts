@@ -1,0 +1,60 @@
+/** Reads what a delivery is checked against before it is sent, for many deliveries at once. */
+import type pg from 'pg';
+import { findRecipientsAcrossTenants, type RecipientRecord } from '../../db/audience/recipients.ts';
+import { findOccurrencesAcrossTenants, type OccurrenceFacts } from '../../db/history/occurrences.ts';
+import type { Delivery } from '../../db/ledger/deliver/deliveries.ts';
+import { Batcher } from '../../lib/load/batcher.ts';
+import type { Plans } from '../../pipeline/plans.ts';
+import { markSuppressed } from '../../pipeline/suppressions.ts';
+
+/** Undefined where something has been deleted. */
+export interface DeliveryState {
+  occurrence: OccurrenceFacts | undefined;
+  person: RecipientRecord | undefined;
+}
+
+interface StateDeps {
+  pool: pg.Pool;
+  plans: Pick<Plans, 'suppresses'>;
+}
+
+const maxPerBatch = 500;
+/** More than a worker can have in flight. */
+const maxWaiting = 100_000;
+
+/** Reads the current state of deliveries, many at once. */
+export function createStateReader(deps: StateDeps): Batcher<Delivery, DeliveryState> {
+  return new Batcher<Delivery, DeliveryState>(deliveries => readStates(deps, deliveries), {
+    maxPerBatch,
+    maxWaiting,
+    full: () => new Error('too many deliveries are being checked'),
+    isItemError: () => false,
+  });
+}
+
+export async function readStates(deps: StateDeps, deliveries: Delivery[]): Promise<DeliveryState[]> {
+  if (deliveries.length === 0) return [];
+  const { pool } = deps;
+  const byOccurrence = new Map(deliveries.map(one => [occurrenceKey(one), one]));
+  const byUser = new Map(deliveries.map(one => [userKey(one), one]));
+  const [occurrences, people] = await Promise.all([
+    findOccurrencesAcrossTenants(
+      pool,
+      [...byOccurrence.values()].map(one => ({ organizationId: one.organization_id, id: one.occurrence_id })),
+    ),
+    findRecipientsAcrossTenants(
+      pool,
+      [...byUser.values()].map(one => ({ organizationId: one.organization_id, userId: one.user_id })),
+    ),
+  ]);
+  await markSuppressed(deps, people);
+  const occurrenceByKey = new Map(occurrences.map(row => [`${row.organization_id}/${row.id}`, row]));
+  const personByKey = new Map(people.map(row => [`${row.organization_id}/${row.user_id}`, row]));
+  return deliveries.map(one => ({
+    occurrence: occurrenceByKey.get(occurrenceKey(one)),
+    person: personByKey.get(userKey(one)),
+  }));
+}
+
+const occurrenceKey = (delivery: Delivery) => `${delivery.organization_id}/${delivery.occurrence_id}`;
+const userKey = (delivery: Delivery) => `${delivery.organization_id}/${delivery.user_id}`;

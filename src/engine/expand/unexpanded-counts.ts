@@ -1,0 +1,95 @@
+/**
+ * Counts the recipients whom an occurrence never reached, because it was cancelled or stopped otherwise during its expansion. The
+ * same decisions are made as for an expansion, page by page, but none is stored.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isExcludedByTrigger } from '../../core/decision/decide.ts';
+import type { TriggerOptions } from '../../core/trigger.ts';
+import {
+  type ClaimedCount,
+  claimUnexpandedAcrossTenants,
+  storeUnexpandedPage,
+} from '../../db/ledger/expand/unexpanded-counts.ts';
+import { currentTime } from '../../lib/time/clock.ts';
+import { decidePage } from '../../pipeline/decide.ts';
+import { planDeletedEvent } from '../../pipeline/event-plan.ts';
+import { RecipientReader } from '../../pipeline/recipients.ts';
+import type { Engine } from '../engine.ts';
+import { readConnections } from './page.ts';
+
+type CountTools = Pick<Engine, 'db' | 'hot' | 'pool' | 'plans' | 'marker' | 'log'> & { isHeld: () => boolean };
+
+const pageSize = 1_000;
+/** Looks for occurrences of workers that have ended; others announce them. */
+const pollEveryMs = 30_000;
+
+export class UnexpandedCounter {
+  readonly #tools: CountTools;
+  readonly #stop = new AbortController();
+  #running: Promise<void> | undefined;
+  #wake = () => {};
+  #isWoken = false;
+
+  constructor(tools: CountTools) {
+    this.#tools = tools;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  wake(): void {
+    this.#isWoken = true;
+    this.#wake();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.wake();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      const woken = new Promise<void>(resolve => {
+        this.#wake = resolve;
+      });
+      this.#isWoken = false;
+      try {
+        while (!signal.aborted && !this.#tools.isHeld() && (await this.#countNext()));
+      } catch (error) {
+        this.#tools.log.warn({ err: error }, 'counting the recipients of a stopped occurrence failed; trying again');
+      }
+      if (this.#isWoken) continue;
+      const timer = new AbortController();
+      await Promise.race([woken, sleep(pollEveryMs, undefined, { signal: timer.signal }).catch(() => {})]);
+      timer.abort();
+    }
+  }
+
+  /** Counts one page. Returns false if there was none. */
+  async #countNext(): Promise<boolean> {
+    const { pool } = this.#tools;
+    const claimed = await claimUnexpandedAcrossTenants(pool);
+    if (!claimed) return false;
+    await storeUnexpandedPage(pool, claimed.organization_id, claimed, await this.#countPage(claimed));
+    return true;
+  }
+
+  async #countPage(claimed: ClaimedCount) {
+    const { plans, marker } = this.#tools;
+    const { organization_id, id, event_id, project_id, context, cursor: from } = claimed;
+    // It was deleted meanwhile.
+    if (context === null) return { count: 0, cursor: null };
+    const plan = (await plans.findEvent(organization_id, event_id)) ?? planDeletedEvent(organization_id, project_id);
+    const options = claimed.options as TriggerOptions;
+    // Without a quota, no users are created.
+    const recipients = new RecipientReader(readConnections(this.#tools), {});
+    const mark = () => marker.set(organization_id, id);
+    const page = { context, options, cursor: from, limit: pageSize, mark, now: currentTime() };
+    const { decisions, cursor } = await decidePage({ plans, recipients }, plan, page);
+    marker.clear();
+    return { count: decisions.filter(({ reason }) => !isExcludedByTrigger(reason)).length, cursor };
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * Enforces the limits of providers per day, over all workers. Messages are reserved in the database, many at a time under load,
+ * and given back if they were not sent after all. Once a day is used up, this process asks no more until the day ends.
+ * Providers without such a limit are not handled here.
+ */
+import type pg from 'pg';
+import { type DayLimit, dayLimitOf, nameInChannel } from '../../core/decision/day-limit.ts';
+import { reserveMessagesOfDay } from '../../db/ledger/deliver/day-limits.ts';
+import { Batcher } from '../../lib/load/batcher.ts';
+import type { PlannedChannel } from '../../pipeline/plans.ts';
+
+/** Until when a message waits, and why. */
+export interface DayWait {
+  dueAt: Date;
+  detail: string;
+}
+
+interface ProviderLimiter {
+  limit: DayLimit;
+  reservations: Batcher<undefined, DayWait | undefined>;
+  /** Set once the day is used up. */
+  wait: DayWait | undefined;
+  /** When the day ends, by the clock of this process. */
+  endsAt: number;
+  /** Reserved messages that were not sent. */
+  spare: number;
+}
+
+export class DayLimits {
+  readonly #pool: pg.Pool;
+  readonly #limiters = new Map<string, ProviderLimiter>();
+
+  constructor(pool: pg.Pool) {
+    this.#pool = pool;
+  }
+
+  /** Returns whether the day is known to be used up, without asking the database. */
+  findWait(channel: PlannedChannel, index: number, now: number): DayWait | undefined {
+    const limiter = this.#limiter(channel, index, now);
+    return limiter && limiter.spare === 0 ? limiter.wait : undefined;
+  }
+
+  /** Reserves a message. Returns undefined if it may be sent. */
+  async reserve(channel: PlannedChannel, index: number, now: number): Promise<DayWait | undefined> {
+    const limiter = this.#limiter(channel, index, now);
+    if (!limiter) return undefined;
+    if (limiter.spare > 0) {
+      limiter.spare--;
+      return undefined;
+    }
+    return limiter.wait ?? limiter.reservations.add(undefined);
+  }
+
+  /** Gives back a reservation whose message was not sent: the next message uses it. */
+  giveBack(channel: PlannedChannel, index: number, now: number): void {
+    const limiter = this.#limiter(channel, index, now);
+    if (limiter) limiter.spare++;
+  }
+
+  #limiter(channel: PlannedChannel, index: number, now: number): ProviderLimiter | undefined {
+    const limit = dayLimitOf(channel.providers[index]!.settings);
+    if (!limit) return undefined;
+    const { organizationId, id: channelId } = channel;
+    const provider = nameInChannel(
+      channel.providers.map(one => one.provider.name),
+      index,
+    );
+    const key = `${organizationId}/${channelId}/${provider}`;
+    let limiter = this.#limiters.get(key);
+    if (!limiter) {
+      const created: ProviderLimiter = {
+        limit,
+        wait: undefined,
+        endsAt: Number.POSITIVE_INFINITY,
+        spare: 0,
+        reservations: new Batcher(
+          requests => this.#reserve(organizationId, channelId, provider, created, requests.length),
+          {
+            maxPerBatch: 5_000,
+            maxWaiting: Number.POSITIVE_INFINITY,
+            full: () => new Error('never'),
+            isItemError: () => false,
+          },
+        ),
+      };
+      limiter = created;
+      this.#limiters.set(key, limiter);
+    }
+    const { perDay, start, growth } = limiter.limit;
+    const isChanged = perDay !== limit.perDay || start !== limit.start || growth !== limit.growth;
+    if (isChanged || now >= limiter.endsAt)
+      Object.assign(limiter, { limit, wait: undefined, spare: 0, endsAt: Number.POSITIVE_INFINITY });
+    return limiter;
+  }
+
+  async #reserve(
+    organizationId: number,
+    channelId: number,
+    provider: string,
+    limiter: ProviderLimiter,
+    requested: number,
+  ): Promise<(DayWait | undefined)[]> {
+    const request = { channelId, provider, requested, ...limiter.limit };
+    const { granted, limit, endsAt, endsInMs } = await reserveMessagesOfDay(this.#pool, organizationId, request);
+    limiter.endsAt = performance.now() + Math.max(0, endsInMs);
+    const detail = `the provider ${provider} is limited to ${limit} messages on this day (UTC)`;
+    const wait = { dueAt: endsAt, detail };
+    if (granted < requested) limiter.wait = wait;
+    return Array.from({ length: requested }, (_, i) => (i < granted ? undefined : wait));
+  }
+}
