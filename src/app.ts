@@ -14,8 +14,6 @@ import { Listener } from './db/connection/listen.ts';
 import { migrate } from './db/connection/migrate.ts';
 import { type Database, isUnavailable, openDatabase } from './db/connection/pool.ts';
 import { writtenChannel } from './db/connection/replicas.ts';
-import { storeAndHandOverAcrossTenants, storeOccurrencesAcrossTenants } from './db/ledger/accept/accept.ts';
-import { storeKeyedAcrossTenants } from './db/ledger/accept/dedup.ts';
 import { recordServedUrl } from './db/operations/instance.ts';
 import { type EmbeddedDatabase, openEmbedded } from './embedded/embedded.ts';
 import { Supervisor } from './engine/supervisor.ts';
@@ -50,7 +48,7 @@ import type { Deps } from './services/deps.ts';
 import { AcknowledgementTimes } from './services/history/acknowledgements/acknowledgement-times.ts';
 import { matchLateFeedback } from './services/history/feedback/feedback.ts';
 import { MailboxPolls } from './services/history/feedback/mailboxes.ts';
-import { createOccurrenceStore } from './services/history/occurrence-store.ts';
+import { TriggerStore } from './services/history/trigger-store.ts';
 import { KeyUse } from './services/identity/key-use.ts';
 import { Mailer } from './services/identity/mail.ts';
 import { createSignIn } from './services/identity/sign-in/sign-in-state.ts';
@@ -163,14 +161,7 @@ export async function openRuntime(
       providers,
       feedbackReaders,
       mailReader,
-      occurrences: createOccurrenceStore(
-        items => storeOccurrencesAcrossTenants(database.writer, items),
-        items => storeOccurrencesAcrossTenants(database.largeWriter, items),
-      ),
-      keyedOccurrences: createOccurrenceStore(
-        items => storeKeyedAcrossTenants(database.pool, items),
-        items => storeKeyedAcrossTenants(database.pool, items),
-      ),
+      triggers: new TriggerStore(database),
       acknowledgementTimes: new AcknowledgementTimes(),
       keyUse: new KeyUse(),
       usage: new UsageMeter(db),
@@ -225,12 +216,7 @@ export async function startService(
   const { database, url, surroundings } = runtime;
   const deps: Deps = {
     ...runtime.deps,
-    ...(config.role === 'all' && {
-      occurrences: createOccurrenceStore(
-        items => storeAndHandOverAcrossTenants(database.writer, items, engine!),
-        items => storeOccurrencesAcrossTenants(database.largeWriter, items),
-      ),
-    }),
+    ...(config.role === 'all' && { triggers: new TriggerStore(database, () => engine!) }),
     traces: await openTraces(config.traces, log),
     replicaReads: openReplicaReads(config, database, log, () => listener),
   };
@@ -357,7 +343,7 @@ export async function startService(
     clearTimeout(forceClose);
     clearInterval(closeIdle);
     metricsServer?.close().closeAllConnections();
-    await Promise.all([deps.occurrences.drain(), deps.keyedOccurrences.drain()]);
+    await deps.triggers.drain();
     await Promise.all([engineStopped, traces?.close()]);
     await runSafely(log, 'storing the last use of keys and sessions', saveLastUse);
     await replicaReads?.replicas.stop();

@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { typeOfFileName } from '../core/message/attachments.ts';
-import { resolveEventPath, triggerEvent } from '../services/configuration/events.ts';
+import { resolveEventPath } from '../services/configuration/events.ts';
 import { uploadAttachment } from '../services/history/attachments.ts';
+import { triggerEvent } from '../services/history/triggers.ts';
 import { type Command, usageError } from './command.ts';
 import { eventOptions, eventUsage, parseEventArguments } from './event-arguments.ts';
 import { type Remote, remoteOf } from './remote.ts';

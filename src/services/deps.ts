@@ -4,8 +4,6 @@ import type pg from 'pg';
 import type { FeedbackReader, MailReport } from '../core/feedback/event.ts';
 import type { Actor } from '../core/identity/actor.ts';
 import type { Db } from '../db/connection/pool.ts';
-import type { EncodedOccurrence } from '../db/ledger/accept/accept.ts';
-import type { KeyedOccurrence } from '../db/ledger/accept/dedup.ts';
 import type { FairBudget } from '../lib/load/fair-budget.ts';
 import type { FairSlots } from '../lib/load/fair-slots.ts';
 import type { Outbound } from '../lib/network/outbound.ts';
@@ -23,7 +21,7 @@ import type { DomainCheckLimits } from './configuration/domain-check-limits.ts';
 import type { TenantCache } from './configuration/tenant-cache.ts';
 import type { UsageMeter } from './configuration/usage-meter.ts';
 import type { AcknowledgementTimes } from './history/acknowledgements/acknowledgement-times.ts';
-import type { OccurrenceStore } from './history/occurrence-store.ts';
+import type { TriggerStore } from './history/trigger-store.ts';
 import type { KeyUse } from './identity/key-use.ts';
 import type { Mailer } from './identity/mail.ts';
 import type { SignIn } from './identity/sign-in/sign-in-state.ts';
@@ -44,9 +42,7 @@ export interface Deps {
   feedbackReaders: Readonly<Record<string, FeedbackReader>>;
   /** Reads mails in threads. */
   mailReader: { read(organizationId: number, bytes: Buffer): Promise<MailReport> };
-  occurrences: OccurrenceStore<EncodedOccurrence>;
-  /** Stores occurrences that have a `dedup_key`. */
-  keyedOccurrences: OccurrenceStore<KeyedOccurrence>;
+  triggers: TriggerStore;
   acknowledgementTimes: AcknowledgementTimes;
   keyUse: KeyUse;
   /** Usage per organization, for enforcing limits. */

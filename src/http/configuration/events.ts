@@ -10,6 +10,7 @@ import * as waitingQueries from '../../db/history/waiting.ts';
 import * as events from '../../services/configuration/events.ts';
 import { pause, resume } from '../../services/configuration/pauses.ts';
 import { simulate } from '../../services/configuration/simulation.ts';
+import * as triggers from '../../services/history/triggers.ts';
 import { messageFields } from '../history/messages.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
 import { apiPathOf, list, plain, slugsOf } from '../server/route.ts';
@@ -201,7 +202,7 @@ export const triggerEvent = plain(['org', 'prj', 'app', 'evt'], {
   headers: TriggerHeaders,
   answer: Triggered,
   handle: async ({ deps, caller, body, query, request, organization, project, application, event }) => {
-    const occurrence = await events.triggerEvent(
+    const occurrence = await triggers.triggerEvent(
       deps,
       { organization, project, application, event },
       {

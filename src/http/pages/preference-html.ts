@@ -39,7 +39,7 @@ export interface Frame {
   isEmbedded?: boolean;
 }
 
-const styles = new Html(readFileSync(new URL('preferences.css', import.meta.url), 'utf8'));
+const styles = new Html(readFileSync(new URL('assets/preferences.css', import.meta.url), 'utf8'));
 
 /** Returns black or white, whichever is more readable: one of them always has a contrast of at least 4.5. */
 function textOn(color: string): string {

@@ -76,7 +76,7 @@ export function send(request: FastifyRequest, reply: FastifyReply, document: Doc
 }
 
 export function page(name: string, values: Record<string, string> = {}): Document {
-  const text = readFileSync(new URL(name, import.meta.url), 'utf8');
+  const text = readFileSync(new URL(`assets/${name}`, import.meta.url), 'utf8');
   const filled = text.replaceAll(/\{\{(\w+)\}\}/g, (_, key: string) => values[key] ?? '');
   return toDocument(name.split('.').at(-1) as Extension, Buffer.from(filled));
 }

@@ -18,9 +18,10 @@ import {
 import { isUnavailable, sqlState } from '../../db/connection/pool.ts';
 import { findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
 import { Batcher } from '../../lib/load/batcher.ts';
-import { resolveEventPath, triggerEvent } from '../configuration/events.ts';
+import { resolveEventPath } from '../configuration/events.ts';
 import type { Deps } from '../deps.ts';
 import { acknowledge } from '../history/acknowledgements/acknowledgements.ts';
+import { triggerEvent } from '../history/triggers.ts';
 
 export type { InboxMessage } from '../../db/audience/inbox.ts';
 export type { InboxChange } from '../../db/audience/inbox-changes.ts';

@@ -29,7 +29,7 @@ export interface Check {
 
 /** Runs the checks of `/readyz`. `rounds` belongs to the worker of this process, if it has one. */
 export async function checkHealth(deps: Deps, rounds: WorkerRounds | undefined, now: number): Promise<Check[]> {
-  const { db, tenantCache, occurrences } = deps;
+  const { db, tenantCache, triggers } = deps;
   const database = await check('database', async () => {
     await describeServerAcrossTenants(db);
     return 'answers';
@@ -43,7 +43,7 @@ export async function checkHealth(deps: Deps, rounds: WorkerRounds | undefined, 
     }
     // While sending is paused, the age of the backlog says nothing.
     const state = sending.ok ? await checkProcessQueue(db, rounds, now) : 'sending is paused';
-    return `${countOf(occurrences.waiting, 'trigger')} waiting to be stored; ${state}`;
+    return `${countOf(triggers.waiting, 'trigger')} waiting to be stored; ${state}`;
   });
   const clock = await checkClock();
   return [database, storage, await checkMigrations(deps), sending, queue, clock, ...(await checkReplicas(deps))];

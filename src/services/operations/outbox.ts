@@ -13,8 +13,9 @@ import { isUnavailable } from '../../db/connection/pool.ts';
 import * as rows from '../../db/operations/outbox.ts';
 import { outboxSchema } from '../../db/operations/outbox-schema.ts';
 import { currentTime } from '../../lib/time/clock.ts';
-import { resolveEventPath, triggerEvent } from '../configuration/events.ts';
+import { resolveEventPath } from '../configuration/events.ts';
 import type { Deps } from '../deps.ts';
+import { triggerEvent } from '../history/triggers.ts';
 
 const maxPerBatch = 500;
 

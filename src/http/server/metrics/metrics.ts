@@ -83,7 +83,7 @@ export function createMetrics({ deps, outboxes, engineCounts, readEngine, pool }
     help: 'Triggers waiting to be stored.',
     registers: [registry],
     collect() {
-      this.set(deps.occurrences.waiting);
+      this.set(deps.triggers.waiting);
     },
   });
 

@@ -3,8 +3,9 @@ import type { Document } from '../../../core/configuration/document.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import type { TriggerOptions } from '../../../core/trigger.ts';
 import { applyConfiguration } from '../../configuration/declarative.ts';
-import { resolveEventPath, triggerEvent } from '../../configuration/events.ts';
+import { resolveEventPath } from '../../configuration/events.ts';
 import type { Deps } from '../../deps.ts';
+import { triggerEvent } from '../../history/triggers.ts';
 import { demo } from './demo.ts';
 import { demoBrand, demoLayout } from './layout.ts';
 

@@ -14,8 +14,9 @@ import { currentTime } from '../../../lib/time/clock.ts';
 import { createRecipientToken } from '../../audience/recipient-links.ts';
 import { findUser } from '../../audience/users.ts';
 import { applyConfiguration } from '../../configuration/declarative.ts';
-import { resolveEventPath, triggerEvent } from '../../configuration/events.ts';
+import { resolveEventPath } from '../../configuration/events.ts';
 import type { Deps } from '../../deps.ts';
+import { triggerEvent } from '../../history/triggers.ts';
 import { createAccount } from '../../identity/accounts.ts';
 import { createKey } from '../../identity/keys.ts';
 
