@@ -32,7 +32,7 @@ export const slackWebhook: Provider<typeof Settings> = {
       sendHttp(outbound, {
         url,
         headers: { 'content-type': 'application/json; charset=utf-8' },
-        body: JSON.stringify(toMessage(content)),
+        json: toMessage(content),
         timeoutMs: timeout_ms,
         secrets,
         classify: ({ text }) => (deniedErrors.has(text.trim()) ? { retry: false, denied: true } : undefined),

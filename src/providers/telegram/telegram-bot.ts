@@ -6,6 +6,7 @@ import { endpoint, join, TimeoutMs } from '../fields.ts';
 import { type FormField, fileField, partFailure, toForm } from '../http-files.ts';
 import {
   type Failure,
+  field,
   type HttpSend,
   idInRoom,
   type ProviderAnswer,
@@ -82,7 +83,7 @@ export const telegramBot: Provider<typeof Settings> = {
       headers: {},
       timeoutMs,
       secrets: [token, token.split(':')[1]],
-      errorText: ({ json }) => pick(json, 'description'),
+      errorText: field('description'),
       classify,
     }),
   interactions: ({ endpoint = defaultEndpoint, secret_token, anyone_may_act }) =>
@@ -106,7 +107,7 @@ export const telegramBot: Provider<typeof Settings> = {
           const message = Array.isArray(results) ? results.at(-1) : results;
           return idInRoom(pick(message, 'chat', 'id'), pick(message, 'message_id'));
         },
-        errorText: ({ json }) => pick(json, 'description'),
+        errorText: field('description'),
         classify: decide,
       });
     };
