@@ -1,11 +1,11 @@
 /** https://github.com/caronc/apprise-api: a server that passes messages on to the services that Apprise supports. */
 import { Type } from 'typebox';
-import type { Content } from '../core/render/render.ts';
-import { breakMentions, headingOf } from './chat-text.ts';
-import { join, serverUrl, TimeoutMs } from './fields.ts';
-import { basic, field, sendHttp } from './http-outcome.ts';
-import { type Provider, settings } from './provider.ts';
-import { httpSender } from './sending.ts';
+import type { Content } from '../../core/render/render.ts';
+import { breakMentions, headingOf } from '../chat-text.ts';
+import { join, serverUrl, TimeoutMs } from '../fields.ts';
+import { basic, field, sendHttp } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { httpSender } from '../sending.ts';
 
 const Settings = settings(
   {

@@ -3,9 +3,9 @@
  * `error` decides.
  */
 import { Type } from 'typebox';
-import { isEmail } from '../../core/text.ts';
-import { endpoint, join, TimeoutMs, webhookSecret } from '../fields.ts';
-import { uploadFailure } from '../http-files.ts';
+import { isEmail } from '../../../core/text.ts';
+import { endpoint, join, TimeoutMs, webhookSecret } from '../../fields.ts';
+import { uploadFailure } from '../../http-files.ts';
 import {
   bearer,
   type Failure,
@@ -17,11 +17,11 @@ import {
   sendHttp,
   splitIdInRoom,
   toReason,
-} from '../http-outcome.ts';
-import { anyoneMayAct, shownButtons } from '../interactions.ts';
-import { maxCharacters } from '../limits.ts';
-import { type Provider, settings } from '../provider.ts';
-import { type Attachment, httpSender, type Outcome, type Sender, type SentMessage } from '../sending.ts';
+} from '../../http-outcome.ts';
+import { anyoneMayAct, shownButtons } from '../../interactions.ts';
+import { maxCharacters } from '../../limits.ts';
+import { type Provider, settings } from '../../provider.ts';
+import { type Attachment, httpSender, type Outcome, type Sender, type SentMessage } from '../../sending.ts';
 import { slackInteractions } from './interactions.ts';
 import { type Message, toMessage } from './message.ts';
 

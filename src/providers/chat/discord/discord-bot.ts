@@ -1,8 +1,8 @@
 /** https://discord.com/developers/docs/resources/message#create-message, as a bot. */
 import { type Static, Type } from 'typebox';
-import type { Content } from '../../core/render/render.ts';
-import { toMarkdown, truncate } from '../chat-text.ts';
-import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
+import type { Content } from '../../../core/render/render.ts';
+import { toMarkdown, truncate } from '../../chat-text.ts';
+import { endpoint, join, secretKey, TimeoutMs } from '../../fields.ts';
 import {
   bearer,
   type Failure,
@@ -15,11 +15,11 @@ import {
   sendHttp,
   splitIdInRoom,
   toReason,
-} from '../http-outcome.ts';
-import { anyoneMayAct, shownButtons } from '../interactions.ts';
-import { maxCharacters } from '../limits.ts';
-import { type Provider, settings } from '../provider.ts';
-import { httpSender, type Outcome, type Outgoing, type SentMessage } from '../sending.ts';
+} from '../../http-outcome.ts';
+import { anyoneMayAct, shownButtons } from '../../interactions.ts';
+import { maxCharacters } from '../../limits.ts';
+import { type Provider, settings } from '../../provider.ts';
+import { httpSender, type Outcome, type Outgoing, type SentMessage } from '../../sending.ts';
 import { discordInteractions, toComponents } from './interactions.ts';
 
 const defaultEndpoint = 'https://discord.com/api/v10';

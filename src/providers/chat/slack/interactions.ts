@@ -1,11 +1,11 @@
 /** https://docs.slack.dev/reference/interaction-payloads/block_actions-payload, and https://docs.slack.dev/authentication/verifying-requests-from-slack */
-import { escapeAngles } from '../chat-text.ts';
-import { parseObject, pick, readForm } from '../feedback/payload.ts';
-import { checkSignature, checkTime, hmac, shortWindowMs } from '../feedback/signatures.ts';
-import { join } from '../fields.ts';
-import { bearer, field, sendHttp } from '../http-outcome.ts';
-import { answerTimeoutMs, nothingToSay, type ShownButton } from '../interactions.ts';
-import type { Interactions } from '../provider.ts';
+import { escapeAngles } from '../../chat-text.ts';
+import { parseObject, pick, readForm } from '../../feedback/payload.ts';
+import { checkSignature, checkTime, hmac, shortWindowMs } from '../../feedback/signatures.ts';
+import { join } from '../../fields.ts';
+import { bearer, field, sendHttp } from '../../http-outcome.ts';
+import { answerTimeoutMs, nothingToSay, type ShownButton } from '../../interactions.ts';
+import type { Interactions } from '../../provider.ts';
 
 interface SlackApp {
   token: string;

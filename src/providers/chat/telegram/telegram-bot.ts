@@ -1,9 +1,9 @@
 /** https://core.telegram.org/bots/api#sendmessage */
 import { Type } from 'typebox';
-import type { Content } from '../../core/render/render.ts';
-import { breakMentions, escapeAngles, headingOf, paragraphs, truncate } from '../chat-text.ts';
-import { endpoint, join, TimeoutMs } from '../fields.ts';
-import { type FormField, fileField, partFailure, toForm } from '../http-files.ts';
+import type { Content } from '../../../core/render/render.ts';
+import { breakMentions, escapeAngles, headingOf, paragraphs, truncate } from '../../chat-text.ts';
+import { endpoint, join, TimeoutMs } from '../../fields.ts';
+import { type FormField, fileField, partFailure, toForm } from '../../http-files.ts';
 import {
   type Failure,
   field,
@@ -14,11 +14,11 @@ import {
   readRetryAfter,
   sendHttp,
   splitIdInRoom,
-} from '../http-outcome.ts';
-import { anyoneMayAct, type ShownButton, shownButtons } from '../interactions.ts';
-import { maxCharacters } from '../limits.ts';
-import { type Provider, settings } from '../provider.ts';
-import { type Attachment, httpSender, type Outcome, type Sender, type SentMessage } from '../sending.ts';
+} from '../../http-outcome.ts';
+import { anyoneMayAct, type ShownButton, shownButtons } from '../../interactions.ts';
+import { maxCharacters } from '../../limits.ts';
+import { type Provider, settings } from '../../provider.ts';
+import { type Attachment, httpSender, type Outcome, type Sender, type SentMessage } from '../../sending.ts';
 import { telegramInteractions } from './interactions.ts';
 
 const defaultEndpoint = 'https://api.telegram.org';

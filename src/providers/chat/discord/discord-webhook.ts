@@ -1,9 +1,9 @@
 /** https://discord.com/developers/docs/resources/webhook#execute-webhook */
 import { Type } from 'typebox';
-import type { Content } from '../../core/render/render.ts';
-import { toMarkdown, truncate } from '../chat-text.ts';
-import { secretPartsOf, secretUrl, TimeoutMs } from '../fields.ts';
-import { fileField, toForm } from '../http-files.ts';
+import type { Content } from '../../../core/render/render.ts';
+import { toMarkdown, truncate } from '../../chat-text.ts';
+import { secretPartsOf, secretUrl, TimeoutMs } from '../../fields.ts';
+import { fileField, toForm } from '../../http-files.ts';
 import {
   type Failure,
   field,
@@ -12,10 +12,10 @@ import {
   pick,
   readRetryAfter,
   sendHttp,
-} from '../http-outcome.ts';
-import { maxCharacters } from '../limits.ts';
-import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
+} from '../../http-outcome.ts';
+import { maxCharacters } from '../../limits.ts';
+import { type Provider, settings } from '../../provider.ts';
+import { httpSender } from '../../sending.ts';
 
 const Settings = settings({
   url: secretUrl('The webhook URL, from Integrations in the settings of the channel.'),

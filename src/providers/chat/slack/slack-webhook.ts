@@ -1,8 +1,8 @@
 /** https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks */
-import { secretPartsOf, secretUrl, TimeoutMs } from '../fields.ts';
-import { sendHttp } from '../http-outcome.ts';
-import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
+import { secretPartsOf, secretUrl, TimeoutMs } from '../../fields.ts';
+import { sendHttp } from '../../http-outcome.ts';
+import { type Provider, settings } from '../../provider.ts';
+import { httpSender } from '../../sending.ts';
 import { toMessage } from './message.ts';
 
 const Settings = settings({
