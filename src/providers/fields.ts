@@ -31,15 +31,7 @@ export function endpoint(defaultUrl: string, example: string) {
 
 /** The URL of the user's own server. */
 export function serverUrl(description: string, example: string) {
-  return Type.String({
-    destination: true,
-    maxLength: 2048,
-    pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
-    format: 'url',
-    patternHint: 'must be an http or https URL without a user name or a query',
-    description,
-    examples: [example],
-  });
+  return Type.String({ ...apiUrl, description, examples: [example] });
 }
 
 /** A key that is sent in a header, so it must be visible ASCII. */

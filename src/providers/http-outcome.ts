@@ -17,6 +17,10 @@ export interface ProviderAnswer extends OutboundResponse {
 export interface HttpSend extends Omit<OutboundRequest, 'method'> {
   url: string;
   method?: OutboundRequest['method'];
+  /** The body, sent as JSON. */
+  json?: object | undefined;
+  /** The body, sent as fields of a form. */
+  form?: Record<string, string>;
   /** Removed from any reason, in every encoding in which the provider may echo them. */
   secrets?: readonly (string | undefined)[];
   /** Returns the provider's id of an accepted message. */
@@ -38,10 +42,21 @@ export async function sendHttp(outbound: Outbound, send: HttpSend): Promise<Outc
 }
 
 async function sendOnce(outbound: Outbound, send: HttpSend): Promise<Outcome> {
-  const { url, method = 'POST', secrets = [], id, errorText, classify, isOfRecipient: _, ...request } = send;
+  const {
+    url,
+    method = 'POST',
+    secrets = [],
+    id,
+    errorText,
+    classify,
+    isOfRecipient: _,
+    json,
+    form,
+    ...request
+  } = send;
   let answer: ProviderAnswer;
   try {
-    const response = await outbound.request(url, { ...request, method });
+    const response = await outbound.request(url, { ...request, ...encode(send), method });
     answer = { ...response, json: readJson(response.text) };
   } catch (error) {
     return fromError(error, secrets);
@@ -56,6 +71,12 @@ async function sendOnce(outbound: Outbound, send: HttpSend): Promise<Outcome> {
   const detail = (classified && 'reason' in classified && classified.reason) || errorText?.(answer);
   if (detail) failure.reason = toReason(`${answer.status}: ${detail}`, secrets);
   return { ...failure, ...classified, ok: false, reason: failure.reason };
+}
+
+function encode({ json, form, headers }: HttpSend): Pick<OutboundRequest, 'headers' | 'body'> {
+  const as = (type: string, body: string) => ({ headers: { 'content-type': type, ...headers }, body });
+  if (json) return as('application/json', JSON.stringify(json));
+  return form ? as('application/x-www-form-urlencoded', new URLSearchParams(form).toString()) : {};
 }
 
 /** Returns the outcome of a response that is not a success. */
@@ -153,9 +174,17 @@ export function toBase64(text: string): string {
   return Buffer.from(text, 'utf8').toString('base64');
 }
 
-/** Returns the `Authorization` header for HTTP Basic authentication. */
-export function basic(user: string, password: string): string {
-  return `Basic ${toBase64(`${user}:${password}`)}`;
+type Authorization = Pick<HttpSend, 'secrets'> & { headers: { authorization: string } };
+
+/** Authenticates a request by a token, as OAuth 2.0 does; some services have another word for it. */
+export function bearer(token: string, scheme = 'Bearer'): Authorization {
+  return { headers: { authorization: `${scheme} ${token}` }, secrets: [token] };
+}
+
+/** Authenticates a request by HTTP Basic authentication. */
+export function basic(user: string, password: string): Authorization {
+  const credentials = toBase64(`${user}:${password}`);
+  return { headers: { authorization: `Basic ${credentials}` }, secrets: [password, credentials] };
 }
 
 /** Returns the text or number at a path in JSON of unknown shape. */
@@ -163,6 +192,17 @@ export function pick(json: unknown, ...path: (string | number)[]): string | unde
   let value = json;
   for (const step of path) value = (value as Record<string | number, unknown> | null | undefined)?.[step];
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
+}
+
+/** Returns the texts of `errors`, as several services list them. */
+export function errorsOf(json: unknown): string[] {
+  const { errors } = (json ?? {}) as { errors?: unknown };
+  return Array.isArray(errors) ? errors.map(String) : [];
+}
+
+/** Returns what reads the text or number at a path in the JSON of an answer. */
+export function field(...path: (string | number)[]): (answer: ProviderAnswer) => string | undefined {
+  return ({ json }) => pick(json, ...path);
 }
 
 /** Returns an id that finds a message again: its own, and that of the room it is in. */

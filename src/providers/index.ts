@@ -1,15 +1,21 @@
 /** All providers by name, as used in `use:`. */
 
-import { apprise } from './apprise.ts';
+import { apprise } from './any/apprise.ts';
+import { sandbox } from './any/sandbox.ts';
+import { discordBot } from './chat/discord/discord-bot.ts';
+import { discordWebhook } from './chat/discord/discord-webhook.ts';
 import { googleChat } from './chat/google-chat.ts';
 import { matrix } from './chat/matrix.ts';
 import { mattermost } from './chat/mattermost.ts';
 import { rocketchat } from './chat/rocketchat.ts';
 import { signal } from './chat/signal.ts';
+import { slack } from './chat/slack/slack.ts';
+import { slackWebhook } from './chat/slack/slack-webhook.ts';
+import { teamsWorkflow } from './chat/teams-workflow.ts';
+import { telegramBot } from './chat/telegram/telegram-bot.ts';
 import { webex } from './chat/webex.ts';
+import { whatsapp } from './chat/whatsapp.ts';
 import { zulip } from './chat/zulip.ts';
-import { discordBot } from './discord/discord-bot.ts';
-import { discordWebhook } from './discord/discord-webhook.ts';
 import { brevo } from './email/brevo.ts';
 import { mailersend } from './email/mailersend.ts';
 import { mailgun } from './email/mailgun.ts';
@@ -28,9 +34,7 @@ import { fcm } from './push/fcm.ts';
 import { gotify } from './push/gotify.ts';
 import { ntfy } from './push/ntfy.ts';
 import { pushover } from './push/pushover.ts';
-import { sandbox } from './sandbox.ts';
-import { slack } from './slack/slack.ts';
-import { slackWebhook } from './slack/slack-webhook.ts';
+import { vapid } from './push/webpush/vapid.ts';
 import { bird } from './sms/bird.ts';
 import { infobip } from './sms/infobip.ts';
 import { plivo } from './sms/plivo.ts';
@@ -39,14 +43,10 @@ import { smsGateway } from './sms/sms-gateway.ts';
 import { sns } from './sms/sns.ts';
 import { twilio } from './sms/twilio.ts';
 import { vonage } from './sms/vonage.ts';
-import { teamsWorkflow } from './teams/teams-workflow.ts';
-import { telegramBot } from './telegram/telegram-bot.ts';
 import { twilioVoice } from './voice/twilio-voice.ts';
 import { opsgenie } from './webhook/opsgenie.ts';
 import { pagerduty } from './webhook/pagerduty.ts';
 import { standardWebhooks } from './webhook/standard-webhooks.ts';
-import { vapid } from './webpush/vapid.ts';
-import { whatsapp } from './whatsapp/whatsapp.ts';
 
 export const providers: Providers = {
   smtp,

@@ -8,7 +8,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { shapeErrors } from '../../src/core/configuration/shape.ts';
-import { generateVapidKeys, vapid } from '../../src/providers/webpush/vapid.ts';
+import { generateVapidKeys, vapid } from '../../src/providers/push/webpush/vapid.ts';
 import { chatCases, createBrowser, vapidKeys } from '../support/compliance-chat.ts';
 import { openWire } from '../support/wire.ts';
 

@@ -1,15 +1,15 @@
 /** Compliance cases of the HTTP providers other than email, with the responses of their APIs. */
 import { generateKeyPairSync } from 'node:crypto';
-import { discordBot } from '../../src/providers/discord/discord-bot.ts';
-import { discordWebhook } from '../../src/providers/discord/discord-webhook.ts';
-import { slack } from '../../src/providers/slack/slack.ts';
-import { slackWebhook } from '../../src/providers/slack/slack-webhook.ts';
+import { discordBot } from '../../src/providers/chat/discord/discord-bot.ts';
+import { discordWebhook } from '../../src/providers/chat/discord/discord-webhook.ts';
+import { slack } from '../../src/providers/chat/slack/slack.ts';
+import { slackWebhook } from '../../src/providers/chat/slack/slack-webhook.ts';
+import { teamsWorkflow } from '../../src/providers/chat/teams-workflow.ts';
+import { telegramBot } from '../../src/providers/chat/telegram/telegram-bot.ts';
+import { generateVapidKeys, vapid } from '../../src/providers/push/webpush/vapid.ts';
 import { twilio } from '../../src/providers/sms/twilio.ts';
 import { vonage } from '../../src/providers/sms/vonage.ts';
-import { teamsWorkflow } from '../../src/providers/teams/teams-workflow.ts';
-import { telegramBot } from '../../src/providers/telegram/telegram-bot.ts';
 import { standardWebhooks } from '../../src/providers/webhook/standard-webhooks.ts';
-import { generateVapidKeys, vapid } from '../../src/providers/webpush/vapid.ts';
 import { base64, type ComplianceCase, json } from './compliance.ts';
 
 /** A push subscription, with the private key that only the browser has. */

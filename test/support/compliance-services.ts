@@ -1,5 +1,5 @@
 /** Compliance cases of chat, push and alerting services, with the requests and responses of their APIs. */
-import { apprise } from '../../src/providers/apprise.ts';
+import { apprise } from '../../src/providers/any/apprise.ts';
 import { googleChat } from '../../src/providers/chat/google-chat.ts';
 import { matrix } from '../../src/providers/chat/matrix.ts';
 import { mattermost } from '../../src/providers/chat/mattermost.ts';

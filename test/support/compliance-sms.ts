@@ -1,4 +1,6 @@
 /** Compliance cases of further SMS providers, of calls and of WhatsApp, with the requests and responses of their APIs. */
+
+import { whatsapp } from '../../src/providers/chat/whatsapp.ts';
 import { bird } from '../../src/providers/sms/bird.ts';
 import { infobip } from '../../src/providers/sms/infobip.ts';
 import { plivo } from '../../src/providers/sms/plivo.ts';
@@ -6,7 +8,6 @@ import { sinch } from '../../src/providers/sms/sinch.ts';
 import { smsGateway } from '../../src/providers/sms/sms-gateway.ts';
 import { sns } from '../../src/providers/sms/sns.ts';
 import { twilioVoice } from '../../src/providers/voice/twilio-voice.ts';
-import { whatsapp } from '../../src/providers/whatsapp/whatsapp.ts';
 import { awsError, whatsappError } from './answers/sms.ts';
 import { base64, type ComplianceCase, exampleId as id, json } from './compliance.ts';
 

@@ -2,7 +2,7 @@
 import type { Content } from '../../core/render/render.ts';
 import { headingOf, paragraphs, truncateBytes } from '../chat-text.ts';
 import { secretPartsOf, secretUrl, TimeoutMs } from '../fields.ts';
-import { pick, sendHttp } from '../http-outcome.ts';
+import { field, pick, sendHttp } from '../http-outcome.ts';
 import { type ShownButton, shownButtons } from '../interactions.ts';
 import { maxBytes } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
@@ -32,11 +32,11 @@ export const googleChat: Provider<typeof Settings> = {
       return sendHttp(outbound, {
         url,
         headers: { 'content-type': 'application/json; charset=UTF-8' },
-        body: JSON.stringify({ text: truncateBytes(toText(content), maxTextBytes), ...card }),
+        json: { text: truncateBytes(toText(content), maxTextBytes), ...card },
         timeoutMs: timeout_ms,
         secrets,
-        id: ({ json }) => pick(json, 'name'),
-        errorText: ({ json }) => pick(json, 'error', 'message'),
+        id: field('name'),
+        errorText: field('error', 'message'),
         // The key or the token of the URL is wrong, or webhooks are switched off.
         classify: ({ status, json }) =>
           status === 403 || pick(json, 'error', 'status') === 'PERMISSION_DENIED'

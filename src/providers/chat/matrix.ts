@@ -4,7 +4,7 @@ import type { Content } from '../../core/render/render.ts';
 import { escapeAngles, headingOf, toPlainText, truncateBytes } from '../chat-text.ts';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
 import { uploadFailure } from '../http-files.ts';
-import { type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { bearer, field, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { maxBytes } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { type Attachment, httpSender, type Outcome, type Outgoing } from '../sending.ts';
@@ -44,26 +44,23 @@ export const matrix: Provider<typeof Settings> = {
   updates: ['update', 'retract'],
   attaches: true,
   reach: ({ room_id }) => (room_id ? 'room' : 'address'),
-  check: ({ server_url, access_token, timeout_ms: timeoutMs }, { outbound }) =>
+  check: ({ server_url, access_token, timeout_ms }, { outbound }) =>
     sendHttp(outbound, {
+      ...bearer(access_token),
       method: 'GET',
       url: join(server_url, '/_matrix/client/v3/account/whoami'),
-      headers: { authorization: `Bearer ${access_token}` },
-      timeoutMs,
-      secrets: [access_token],
-      errorText: ({ json }) => pick(json, 'errcode'),
+      timeoutMs: timeout_ms,
+      errorText: field('errcode'),
       classify,
     }),
   open({ server_url, access_token, room_id, notice = false, timeout_ms }, { outbound }) {
     const call = {
+      ...bearer(access_token),
       timeoutMs: timeout_ms,
-      secrets: [access_token],
       errorText: ({ json }: ProviderAnswer) =>
         [pick(json, 'errcode'), pick(json, 'error')].filter(Boolean).join(' ') || undefined,
       classify,
     };
-    const authorization = `Bearer ${access_token}`;
-
     // The server stores an event once for each transaction id, so that a retry repeats nothing.
     const put = async (address: string, rest: string[], body: object): Promise<Outcome> => {
       const path = ['rooms', room_id ?? address, ...rest].map(encodeURIComponent).join('/');
@@ -71,9 +68,8 @@ export const matrix: Provider<typeof Settings> = {
         ...call,
         method: 'PUT',
         url: join(server_url, `/_matrix/client/v3/${path}`),
-        headers: { authorization, 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-        id: ({ json }) => pick(json, 'event_id'),
+        json: body,
+        id: field('event_id'),
       });
     };
     const toEvent = (content: Content) => ({
@@ -88,9 +84,9 @@ export const matrix: Provider<typeof Settings> = {
       const uploaded = await sendHttp(outbound, {
         ...call,
         url: join(server_url, `/_matrix/media/v3/upload?filename=${encodeURIComponent(name)}`),
-        headers: { authorization, 'content-type': contentType },
+        headers: { ...call.headers, 'content-type': contentType },
         body: file.bytes,
-        id: ({ json }) => pick(json, 'content_uri'),
+        id: field('content_uri'),
       });
       return uploaded.ok ? uploaded : uploadFailure(uploaded, attachment);
     };

@@ -1,12 +1,14 @@
 /** https://api.mattermost.com/#tag/posts/operation/CreatePost, as a bot. */
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { escapeMarkdown, paragraphs, toMarkdown, truncate, withoutMentions } from '../chat-text.ts';
 import { parseObject } from '../feedback/payload.ts';
 import { genuine } from '../feedback/signatures.ts';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
 import {
+  bearer,
   busy,
   type Failure,
+  field,
   type HttpSend,
   type ProviderAnswer,
   pick,
@@ -49,15 +51,7 @@ export const mattermost: Provider<typeof Settings> = {
   updates: ['update', 'retract'],
   reads: 'text',
   reach: ({ channel_id }) => (channel_id ? 'room' : 'address'),
-  check: ({ server_url, token, timeout_ms: timeoutMs }, { outbound }) =>
-    sendHttp(outbound, {
-      method: 'GET',
-      url: join(server_url, '/api/v4/users/me'),
-      headers: { authorization: `Bearer ${token}` },
-      timeoutMs,
-      secrets: [token],
-      errorText: ({ json }) => pick(json, 'message'),
-    }),
+  check: (options, { outbound }) => sendHttp(outbound, { ...toRequest(options, '/users/me'), method: 'GET' }),
   /**
    * The server signs nothing, but the tokens of buttons are signed by Belfry and are known to no one but the server:
    * clients do not get them.
@@ -79,33 +73,26 @@ export const mattermost: Provider<typeof Settings> = {
     },
     answer: async text => (text === undefined ? nothingToSay : jsonResponse({ ephemeral_text: text })),
   }),
-  open({ server_url, token, channel_id, timeout_ms }, { outbound }) {
+  open(options, { outbound }) {
+    const { channel_id } = options;
     const call = (path: string, more: Partial<HttpSend>) =>
-      sendHttp(outbound, {
-        url: join(server_url, `/api/v4/posts${path}`),
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        timeoutMs: timeout_ms,
-        secrets: [token],
-        errorText: ({ json }) => pick(json, 'message'),
-        classify,
-        ...more,
-      });
+      sendHttp(outbound, { ...toRequest(options, `/posts${path}`), classify, ...more });
     return httpSender(
       ({ address, content, buttons, interactionUrl }) =>
         call('', {
-          body: JSON.stringify({
+          json: {
             channel_id: channel_id ?? address,
             message: truncate(withLinks(toMarkdown(content), buttons), max.text),
             ...toProps(buttons, interactionUrl),
-          }),
-          id: ({ json }) => pick(json, 'id'),
+          },
+          id: field('id'),
         }),
       {
         // Buttons are in `props`.
         update: ({ messageId, content }) =>
           call(`/${encodeURIComponent(messageId)}/patch`, {
             method: 'PUT',
-            body: JSON.stringify({ message: truncate(toMarkdown(content), max.text), props: {} }),
+            json: { message: truncate(toMarkdown(content), max.text), props: {} },
           }),
         retract: ({ messageId }) =>
           call(`/${encodeURIComponent(messageId)}`, {
@@ -116,6 +103,15 @@ export const mattermost: Provider<typeof Settings> = {
     );
   },
 };
+
+function toRequest({ server_url, token, timeout_ms }: Static<typeof Settings>, path: string): HttpSend {
+  return {
+    ...bearer(token),
+    url: join(server_url, `/api/v4${path}`),
+    timeoutMs: timeout_ms,
+    errorText: field('message'),
+  };
+}
 
 /** A rate limit names the seconds until it ends. */
 function classify({ status, headers, json }: ProviderAnswer): Partial<Failure> | undefined {

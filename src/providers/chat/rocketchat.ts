@@ -1,9 +1,9 @@
 /** https://developer.rocket.chat/apidocs/post-message */
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import type { Content } from '../../core/render/render.ts';
 import { toMarkdown, truncate } from '../chat-text.ts';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
-import { busy, idInRoom, pick, readResetTime, sendHttp, splitIdInRoom } from '../http-outcome.ts';
+import { busy, field, type HttpSend, idInRoom, pick, readResetTime, sendHttp, splitIdInRoom } from '../http-outcome.ts';
 import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender, type SentMessage } from '../sending.ts';
@@ -45,23 +45,14 @@ export const rocketchat: Provider<typeof Settings> = {
   updates: ['update', 'retract'],
   reads: 'text',
   reach: ({ channel }) => (channel ? 'room' : 'address'),
-  check: ({ server_url, user_id, token, timeout_ms: timeoutMs }, { outbound }) =>
-    sendHttp(outbound, {
-      method: 'GET',
-      url: join(server_url, '/api/v1/me'),
-      headers: { 'x-auth-token': token, 'x-user-id': user_id },
-      timeoutMs,
-      secrets: [token],
-      errorText: ({ json }) => pick(json, 'message'),
-    }),
-  open({ server_url, user_id, token, channel, timeout_ms }, { outbound }) {
-    const call = (method: string, body: object) =>
+  check: (options, { outbound }) =>
+    sendHttp(outbound, { ...toRequest(options, 'me'), method: 'GET', errorText: field('message') }),
+  open(options, { outbound }) {
+    const { channel } = options;
+    const call = (method: string, json: object) =>
       sendHttp(outbound, {
-        url: join(server_url, `/api/v1/${method}`),
-        headers: { 'x-auth-token': token, 'x-user-id': user_id, 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-        timeoutMs: timeout_ms,
-        secrets: [token],
+        ...toRequest(options, method),
+        json,
         id: ({ json }) => idInRoom(pick(json, 'message', 'rid'), pick(json, 'message', '_id')),
         errorText: ({ json }) => pick(json, 'error') ?? pick(json, 'message'),
         classify: ({ json, status, headers }) => {
@@ -88,3 +79,12 @@ export const rocketchat: Provider<typeof Settings> = {
     );
   },
 };
+
+function toRequest({ server_url, user_id, token, timeout_ms }: Static<typeof Settings>, method: string): HttpSend {
+  return {
+    url: join(server_url, `/api/v1/${method}`),
+    headers: { 'x-auth-token': token, 'x-user-id': user_id },
+    secrets: [token],
+    timeoutMs: timeout_ms,
+  };
+}

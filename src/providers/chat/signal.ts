@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { toPlainText } from '../chat-text.ts';
 import { join, serverUrl, TimeoutMs } from '../fields.ts';
-import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
+import { basic, field, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 
@@ -48,16 +48,14 @@ export const signal: Provider<typeof Settings> = {
   reads: 'text',
   reach: ({ to }) => (to ? 'room' : 'address'),
   open({ server_url, from, to, user, password, timeout_ms }, { outbound }) {
-    const authorization = user && password ? basic(user, password) : undefined;
     return httpSender(({ address, content }) =>
       sendHttp(outbound, {
         url: join(server_url, '/v2/send'),
-        headers: { ...(authorization && { authorization }), 'content-type': 'application/json' },
-        body: JSON.stringify({ message: toPlainText(content), number: from, recipients: [to ?? address] }),
+        ...(user && password && basic(user, password)),
+        json: { message: toPlainText(content), number: from, recipients: [to ?? address] },
         timeoutMs: timeout_ms,
-        secrets: [password, user && password && toBase64(`${user}:${password}`)],
-        id: ({ json }) => pick(json, 'timestamp'),
-        errorText: ({ json }) => pick(json, 'error'),
+        id: field('timestamp'),
+        errorText: field('error'),
         // signal-cli's own text is the only sign of a number without Signal.
         classify: ({ status, json }) =>
           status === 400 && /unregistered user/i.test(pick(json, 'error') ?? '')

@@ -1,10 +1,19 @@
 /** https://developer.webex.com/docs/api/v1/messages/create-a-message */
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import type { Content } from '../../core/render/render.ts';
 import { isEmail } from '../../core/text/text.ts';
 import { toMarkdown, toPlainText, truncateBytes } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
-import { type HttpSend, idInRoom, pick, readRetryAfter, sendHttp, splitIdInRoom } from '../http-outcome.ts';
+import {
+  bearer,
+  field,
+  type HttpSend,
+  idInRoom,
+  pick,
+  readRetryAfter,
+  sendHttp,
+  splitIdInRoom,
+} from '../http-outcome.ts';
 import { maxBytes } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -36,23 +45,12 @@ export const webex: Provider<typeof Settings> = {
   updates: ['update', 'retract'],
   reads: 'text',
   reach: ({ room_id }) => (room_id ? 'room' : 'address'),
-  check: ({ token, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>
-    sendHttp(outbound, {
-      method: 'GET',
-      url: join(endpoint, '/people/me'),
-      headers: { authorization: `Bearer ${token}` },
-      timeoutMs,
-      secrets: [token],
-      errorText: ({ json }) => pick(json, 'message'),
-    }),
-  open({ token, room_id, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+  check: (options, { outbound }) => sendHttp(outbound, { ...toRequest(options, '/people/me'), method: 'GET' }),
+  open(options, { outbound }) {
+    const { room_id } = options;
     const call = (path: string, more: Partial<HttpSend>) =>
       sendHttp(outbound, {
-        url: join(endpoint, `/messages${path}`),
-        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        timeoutMs: timeout_ms,
-        secrets: [token],
-        errorText: ({ json }) => pick(json, 'message'),
+        ...toRequest(options, `/messages${path}`),
         // 423: the space is locked for a moment, with Retry-After.
         classify: ({ status, headers }) =>
           status === 423 ? { retry: true, retryAfterSeconds: readRetryAfter(headers['retry-after']) ?? 1 } : undefined,
@@ -66,17 +64,16 @@ export const webex: Provider<typeof Settings> = {
     return httpSender(
       ({ address, content }) =>
         call('', {
-          body: JSON.stringify({
+          json: {
             ...(!room_id && isEmail(address) ? { toPersonEmail: address } : { roomId: room_id ?? address }),
             ...toBody(content),
-          }),
+          },
           id: ({ json }) => idInRoom(pick(json, 'roomId'), pick(json, 'id')),
         }),
       {
         update: ({ messageId, address, content }) => {
           const [roomId, id] = splitIdInRoom(messageId, room_id ?? address);
-          const body = JSON.stringify({ roomId, ...toBody(content) });
-          return call(`/${encodeURIComponent(id)}`, { method: 'PUT', body });
+          return call(`/${encodeURIComponent(id)}`, { method: 'PUT', json: { roomId, ...toBody(content) } });
         },
         retract: ({ messageId, address }) => {
           const [, id] = splitIdInRoom(messageId, room_id ?? address);
@@ -89,3 +86,7 @@ export const webex: Provider<typeof Settings> = {
     );
   },
 };
+
+function toRequest({ token, endpoint = defaultEndpoint, timeout_ms }: Static<typeof Settings>, path: string): HttpSend {
+  return { ...bearer(token), url: join(endpoint, path), timeoutMs: timeout_ms, errorText: field('message') };
+}

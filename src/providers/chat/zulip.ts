@@ -1,9 +1,9 @@
 /** https://zulip.com/api/send-message */
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import type { Content } from '../../core/render/render.ts';
 import { toMarkdown, truncate } from '../chat-text.ts';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
-import { basic, busy, type HttpSend, pick, readRetryAfter, sendHttp, toBase64 } from '../http-outcome.ts';
+import { basic, busy, field, type HttpSend, pick, readRetryAfter, sendHttp } from '../http-outcome.ts';
 import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender, type Sender } from '../sending.ts';
@@ -52,28 +52,13 @@ export const zulip: Provider<typeof Settings> = {
   updates: ['update', 'retract'],
   reads: 'text',
   reach: ({ channel }) => (channel ? 'room' : 'address'),
-  check: ({ server_url, bot_email, api_key, timeout_ms: timeoutMs }, { outbound }) =>
-    sendHttp(outbound, {
-      method: 'GET',
-      url: join(server_url, '/api/v1/users/me'),
-      headers: { authorization: basic(bot_email, api_key) },
-      timeoutMs,
-      secrets: [api_key, toBase64(`${bot_email}:${api_key}`)],
-      errorText: ({ json }) => pick(json, 'msg'),
-    }),
-  open({ server_url, bot_email, api_key, channel, topic, timeout_ms }, { outbound }) {
-    const secrets = [api_key, toBase64(`${bot_email}:${api_key}`)];
+  check: (options, { outbound }) => sendHttp(outbound, { ...toRequest(options, '/users/me'), method: 'GET' }),
+  open(options, { outbound }) {
+    const { channel, topic } = options;
     const call = (path: string, form: Record<string, string>, more: Partial<HttpSend> = {}) =>
       sendHttp(outbound, {
-        url: join(server_url, `/api/v1/messages${path}`),
-        headers: {
-          authorization: basic(bot_email, api_key),
-          'content-type': 'application/x-www-form-urlencoded',
-        },
-        body: new URLSearchParams(form).toString(),
-        timeoutMs: timeout_ms,
-        secrets,
-        errorText: ({ json }) => pick(json, 'msg'),
+        ...toRequest(options, `/messages${path}`),
+        form,
         classify: ({ status, json }) => {
           if (pick(json, 'code') === 'RATE_LIMIT_HIT') return busy(readRetryAfter(pick(json, 'retry-after')));
           return status < 300 && pick(json, 'result') === 'error' ? { retry: false } : undefined;
@@ -85,7 +70,7 @@ export const zulip: Provider<typeof Settings> = {
         ? { type: 'stream', to: channel, topic: truncate(topic ?? (content.title || 'Belfry'), max.topic) }
         : { type: 'direct', to: JSON.stringify([/^\d{1,15}$/.test(address) ? Number(address) : address]) };
       const form = { ...destination, content: toText(content) };
-      return call('', form, { id: ({ json }) => pick(json, 'id') });
+      return call('', form, { id: field('id') });
     };
     return httpSender(send, {
       update: ({ messageId, content }) =>
@@ -98,4 +83,13 @@ export const zulip: Provider<typeof Settings> = {
 /** A slash at the start would be a command, such as one that turns the message into a poll. */
 function toText(content: Content): string {
   return truncate(toMarkdown(content).replace(/^\s*\//, '\u200b/'), max.text);
+}
+
+function toRequest({ server_url, bot_email, api_key, timeout_ms }: Static<typeof Settings>, path: string): HttpSend {
+  return {
+    ...basic(bot_email, api_key),
+    url: join(server_url, `/api/v1${path}`),
+    timeoutMs: timeout_ms,
+    errorText: field('msg'),
+  };
 }

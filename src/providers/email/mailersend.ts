@@ -1,81 +1,47 @@
 /** https://developers.mailersend.com/api/v1/email.html#send-an-email */
+import { bearer, type Failure, field, type ProviderAnswer, pick } from '../http-outcome.ts';
+import { settings } from '../provider.ts';
+import { secretKey, toContact, webhookSecret } from './message.ts';
+import { emailService, listFiles, serviceSettings } from './service.ts';
 
-import { jsonFiles, withFiles } from '../http-files.ts';
-import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
-import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
-import * as email from './message.ts';
-
-const defaultEndpoint = 'https://api.mailersend.com';
-
-const Settings = settings({
-  api_token: email.secretKey('An API token with the permission to send email, mlsn.….'),
-  from: email.From,
-  reply_to: email.ReplyTo,
-  endpoint: email.endpoint(defaultEndpoint),
-  webhook_secret: email.webhookSecret('The signing secret of the webhook.'),
-  timeout_ms: email.TimeoutMs,
-});
+const endpoint = 'https://api.mailersend.com';
 
 const maxTags = 5;
 
-/** https://www.mailersend.com/help/how-to-use-advanced-personalization: {{ }}, {% %}, {# #} and {$ } are replaced in every message. */
-const variable = /\{(?=[{%#$])/g;
-
-export const mailersend: Provider<typeof Settings> = {
+export const mailersend = emailService({
   name: 'mailersend',
   title: 'MailerSend',
-  medium: 'email',
   summary: 'Email through the MailerSend API.',
-  settings: Settings,
+  settings: settings({
+    api_token: secretKey('An API token with the permission to send email, mlsn.….'),
+    ...serviceSettings(endpoint, webhookSecret('The signing secret of the webhook.')),
+  }),
   credential: { name: 'API token', hint: 'create one with the permission to send email' },
-  dedupes: false,
-  attaches: true,
-  feedback: ({ webhook_secret }) => ({ service: 'mailersend', secret: webhook_secret }),
-  check: ({ api_token, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>
-    sendHttp(outbound, {
-      method: 'GET',
-      url: email.join(endpoint, '/v1/api-quota'),
-      headers: { authorization: `Bearer ${api_token}` },
-      timeoutMs,
-      secrets: [api_token],
-      errorText: ({ json }) => pick(json, 'message'),
-    }),
-  open({ api_token, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
-    const sender = email.toContact(from);
-    const replyTo = reply_to && email.toContact(reply_to);
-    return httpSender(async outgoing => {
-      const files = await jsonFiles(outgoing);
-      return sendHttp(outbound, {
-        url: email.join(endpoint, '/v1/email'),
-        headers: { authorization: `Bearer ${api_token}`, 'content-type': 'application/json' },
-        body: withFiles(
-          JSON.stringify({
-            from: sender,
-            to: [{ email: outgoing.address }],
-            ...(replyTo && { reply_to: replyTo }),
-            ...email.withoutVariables(outgoing, variable),
-            ...(outgoing.unsubscribeUrl !== undefined && { list_unsubscribe: `<${outgoing.unsubscribeUrl}>` }),
-            tags: [...new Set(Object.values(outgoing.tags))].slice(0, maxTags),
-            ...(files.length > 0 && {
-              attachments: files.map(({ name, contentId, content }) => ({
-                content,
-                filename: name,
-                ...(contentId === undefined ? { disposition: 'attachment' } : { disposition: 'inline', id: contentId }),
-              })),
-            }),
-          }),
-          files,
-        ),
-        timeoutMs: timeout_ms,
-        secrets: [api_token],
-        id: ({ headers }) => headers['x-message-id'],
-        errorText: ({ json }) => pick(json, 'message'),
-        classify,
-      });
-    });
-  },
-};
+  endpoint: () => endpoint,
+  authorize: ({ api_token }) => bearer(api_token),
+  check: { path: '/v1/api-quota' },
+  path: () => '/v1/email',
+  // https://www.mailersend.com/help/how-to-use-advanced-personalization: {{ }}, {% %}, {# #} and {$ } are replaced in every message.
+  variable: /\{(?=[{%#$])/g,
+  json: ({ outgoing, from, replyTo, subject, text, html, files }) => ({
+    from: toContact(from),
+    to: [{ email: outgoing.address }],
+    ...(replyTo && { reply_to: toContact(replyTo) }),
+    subject,
+    text,
+    html,
+    ...(outgoing.unsubscribeUrl !== undefined && { list_unsubscribe: `<${outgoing.unsubscribeUrl}>` }),
+    tags: [...new Set(Object.values(outgoing.tags))].slice(0, maxTags),
+    ...listFiles('attachments', files, ({ name, contentId, content }) => ({
+      content,
+      filename: name,
+      ...(contentId === undefined ? { disposition: 'attachment' } : { disposition: 'inline', id: contentId }),
+    })),
+  }),
+  id: ({ headers }) => headers['x-message-id'],
+  errorText: field('message'),
+  classify,
+});
 
 /** 403: the token lacks the permission. 421: maintenance. */
 function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {

@@ -79,7 +79,7 @@ export function bodies({ content }: Outgoing): { text?: string; html?: string } 
  */
 export function withoutVariables(
   outgoing: Outgoing,
-  opening: RegExp,
+  opening = /(?!)/,
 ): { subject: string; text?: string; html?: string } {
   const { text, html } = bodies(outgoing);
   const inText = (value: string) => value.replace(opening, '$&\u2060');
@@ -92,7 +92,6 @@ export function withoutVariables(
 }
 
 /** Returns a mailbox as most APIs write it. */
-export function toContact(text: string): { email: string; name?: string } {
-  const { name, address } = toMailbox(text);
+export function toContact({ name, address }: Mailbox): { email: string; name?: string } {
   return { email: address, ...(name && { name }) };
 }

@@ -1,81 +1,58 @@
 /** https://developers.sparkpost.com/api/transmissions/ */
 import { Type } from 'typebox';
-import { type JsonFile, jsonFiles, withFiles } from '../http-files.ts';
-import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
-import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
-import * as email from './message.ts';
+import type { JsonFile } from '../http-files.ts';
+import { type Failure, field, type ProviderAnswer, pick } from '../http-outcome.ts';
+import { settings } from '../provider.ts';
+import { secretKey, toContact } from './message.ts';
+import { emailService, listFiles, serviceSettings, splitFiles } from './service.ts';
 
 const regions = { us: 'https://api.sparkpost.com', eu: 'https://api.eu.sparkpost.com' } as const;
 
-const Settings = settings({
-  api_key: email.secretKey('An API key with the permission Transmissions: Read/Write.'),
-  region: Type.Optional(Type.Enum(['us', 'eu'], { description: 'The region of the account. Default: us.' })),
-  from: email.From,
-  reply_to: email.ReplyTo,
-  endpoint: email.endpoint('the region’s'),
-  webhook_secret: email.webhookCredentials,
-  timeout_ms: email.TimeoutMs,
-});
-
-export const sparkpost: Provider<typeof Settings> = {
+export const sparkpost = emailService({
   name: 'sparkpost',
   title: 'SparkPost',
-  medium: 'email',
   summary: 'Email through the SparkPost API, US or EU.',
-  settings: Settings,
+  settings: settings({
+    api_key: secretKey('An API key with the permission Transmissions: Read/Write.'),
+    region: Type.Optional(Type.Enum(['us', 'eu'], { description: 'The region of the account. Default: us.' })),
+    ...serviceSettings('the region’s'),
+  }),
   credential: {
     name: 'API key',
     hint: 'create one with the permission Transmissions: Read/Write, and check that endpoint is that of its region',
   },
-  dedupes: false,
-  attaches: true,
-  feedback: ({ webhook_secret }) => ({ service: 'sparkpost', secret: webhook_secret }),
-  open({ api_key, region = 'us', from, reply_to, endpoint = regions[region], timeout_ms }, { outbound }) {
-    const sender = email.toContact(from);
-    const mailbox = email.toMailbox(from);
-    return httpSender(async outgoing => {
-      const files = await jsonFiles(outgoing);
-      const images = files.filter(({ contentId }) => contentId !== undefined);
-      const others = files.filter(({ contentId }) => contentId === undefined);
-      const { text, html } = email.bodies(outgoing);
-      const { organization, event, notification } = outgoing.tags;
-      return sendHttp(outbound, {
-        url: email.join(endpoint, '/api/v1/transmissions'),
-        headers: { authorization: api_key, 'content-type': 'application/json' },
-        body: withFiles(
-          JSON.stringify({
-            recipients: [{ address: { email: outgoing.address }, metadata: { belfry_id: outgoing.id } }],
-            metadata: { organization, event, notification },
-            content: {
-              from: sender,
-              subject: escapeBraces(outgoing.content.title),
-              ...(reply_to && { reply_to }),
-              ...(text && { text: escapeBraces(text) }),
-              ...(html && { html: escapeBraces(html) }),
-              headers: email.headersOf(outgoing, mailbox),
-              ...(others.length > 0 && { attachments: others.map(file => toFile(file, file.name)) }),
-              // The name of an image is its content id.
-              ...(images.length > 0 && { inline_images: images.map(file => toFile(file, file.contentId!)) }),
-            },
-            // Links stay as they are: Belfry measures nothing without being asked to.
-            options: {
-              open_tracking: false,
-              click_tracking: false,
-              transactional: outgoing.unsubscribeUrl === undefined,
-            },
-          }),
-          files,
-        ),
-        timeoutMs: timeout_ms,
-        secrets: [api_key],
-        id: ({ json }) => pick(json, 'results', 'id'),
-        errorText: ({ json }) => pick(json, 'errors', 0, 'description') ?? pick(json, 'errors', 0, 'message'),
-        classify,
-      });
-    });
+  endpoint: ({ region = 'us' }) => regions[region],
+  authorize: ({ api_key }) => ({ headers: { authorization: api_key }, secrets: [api_key] }),
+  path: () => '/api/v1/transmissions',
+  json({ outgoing, from, subject, text, html, headers, files }, { reply_to }) {
+    const { images, others } = splitFiles(files);
+    const { organization, event, notification } = outgoing.tags;
+    return {
+      recipients: [{ address: { email: outgoing.address }, metadata: { belfry_id: outgoing.id } }],
+      metadata: { organization, event, notification },
+      content: {
+        from: toContact(from),
+        subject: escapeBraces(subject),
+        reply_to,
+        ...(text && { text: escapeBraces(text) }),
+        ...(html && { html: escapeBraces(html) }),
+        headers,
+        ...listFiles('attachments', others, file => toFile(file, file.name)),
+        // The name of an image is its content id.
+        ...listFiles('inline_images', images, file => toFile(file, file.contentId!)),
+      },
+      // Links stay as they are: Belfry measures nothing without being asked to.
+      options: {
+        open_tracking: false,
+        click_tracking: false,
+        transactional: outgoing.unsubscribeUrl === undefined,
+      },
+    };
   },
-};
+  id: field('results', 'id'),
+  errorText: ({ json }) => pick(json, 'errors', 0, 'description') ?? pick(json, 'errors', 0, 'message'),
+  classify,
+});
 
 function toFile({ contentType, content }: JsonFile, name: string) {
   return { name, type: contentType, data: content };

@@ -8,7 +8,7 @@ import { Type } from 'typebox';
 import { readDevice } from '../../core/audience/device.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import { endpoint as apiEndpoint, join, TimeoutMs } from '../fields.ts';
-import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { type Failure, field, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { maxBytes } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import type { Outcome } from '../sending.ts';
@@ -132,7 +132,7 @@ export const apns: Provider<typeof Settings> = {
         connection: `${team_id}/${key_id}/${bundle_id}`,
         secrets: [token, device.token],
         id: ({ headers }) => headers['apns-id'],
-        errorText: ({ json }) => pick(json, 'reason'),
+        errorText: field('reason'),
         classify: answer => {
           const failure = classify(answer);
           if (failure?.retry && answer.status === 403) tokens.forget(token);

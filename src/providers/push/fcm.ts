@@ -9,7 +9,7 @@ import { isObject } from '../../core/json.ts';
 import type { Outbound } from '../../lib/network/outbound.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
-import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { type Failure, field, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { maxBytes } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import type { Outcome } from '../sending.ts';
@@ -115,7 +115,7 @@ export const fcm: Provider<typeof Settings> = {
         timeoutMs,
         http2: true,
         secrets: [token, device.token],
-        id: ({ json }) => pick(json, 'name'),
+        id: field('name'),
         errorText: ({ json }) =>
           [errorCode(json), pick(json, 'error', 'message')].filter(Boolean).join(': ') || undefined,
         classify: answer => {

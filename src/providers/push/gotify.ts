@@ -1,7 +1,7 @@
 /** https://gotify.net/api-docs#/message/createMessage */
 import { Type } from 'typebox';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
-import { pick, sendHttp } from '../http-outcome.ts';
+import { field, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 import { toTitleAndText } from './message.ts';
@@ -30,11 +30,11 @@ export const gotify: Provider<typeof Settings> = {
       const { title, text } = toTitleAndText(id, content);
       return sendHttp(outbound, {
         url: join(server_url, '/message'),
-        headers: { 'x-gotify-key': token, 'content-type': 'application/json' },
-        body: JSON.stringify({ title: title || undefined, message: text, priority }),
+        headers: { 'x-gotify-key': token },
+        json: { title: title || undefined, message: text, priority },
         timeoutMs: timeout_ms,
         secrets: [token],
-        id: ({ json }) => pick(json, 'id'),
+        id: field('id'),
         errorText: ({ json }) => pick(json, 'errorDescription') ?? pick(json, 'error'),
         classify: ({ status }) => (status === 403 ? { retry: false, denied: true } : undefined),
       });

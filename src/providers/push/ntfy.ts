@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import type { Button } from '../../core/message/buttons.ts';
 import { truncateBytes } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
-import { type HttpSend, pick, sendHttp } from '../http-outcome.ts';
+import { bearer, field, type HttpSend, sendHttp } from '../http-outcome.ts';
 import { maxBytes } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender, type Outgoing } from '../sending.ts';
@@ -50,11 +50,10 @@ export const ntfy: Provider<typeof Settings> = {
     const call = (path: string, more: Partial<HttpSend>) =>
       sendHttp(outbound, {
         url: join(endpoint, path),
-        headers: { ...(token && { authorization: `Bearer ${token}` }), 'content-type': 'application/json' },
+        ...(token && bearer(token)),
         timeoutMs: timeout_ms,
-        secrets: [token],
-        id: ({ json }) => pick(json, 'id'),
-        errorText: ({ json }) => pick(json, 'error'),
+        id: field('id'),
+        errorText: field('error'),
         // 403: the token may not write to the topic.
         classify: ({ status }) => (status === 403 ? { retry: false, denied: true } : undefined),
         ...more,
@@ -71,7 +70,7 @@ export const ntfy: Provider<typeof Settings> = {
     ) => {
       const { title, text } = toTitleAndText(id, content);
       return call('/', {
-        body: JSON.stringify({
+        json: {
           topic: topic ?? address,
           title: title || undefined,
           message: truncateBytes(text, maxBytes.ntfy.text),
@@ -79,7 +78,7 @@ export const ntfy: Provider<typeof Settings> = {
           icon: content.avatar,
           ...toActions(buttons ?? content.actions, acknowledgeUrl),
           ...more,
-        }),
+        },
       });
     };
     return httpSender(outgoing => publish(outgoing), {

@@ -2,7 +2,16 @@
 import { Type } from 'typebox';
 import { truncate } from '../chat-text.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
-import { busy, type Failure, type ProviderAnswer, pick, readResetTime, sendHttp } from '../http-outcome.ts';
+import {
+  busy,
+  errorsOf,
+  type Failure,
+  field,
+  type ProviderAnswer,
+  pick,
+  readResetTime,
+  sendHttp,
+} from '../http-outcome.ts';
 import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -61,7 +70,6 @@ export const pushover: Provider<typeof Settings> = {
     sendHttp(outbound, {
       method: 'GET',
       url: join(endpoint, `/1/apps/limits.json?token=${encodeURIComponent(token)}`),
-      headers: {},
       timeoutMs,
       secrets: [token],
       errorText: ({ json }) => errorsOf(json).join('; ') || undefined,
@@ -72,8 +80,7 @@ export const pushover: Provider<typeof Settings> = {
       const { title, text } = toTitleAndText(id, content);
       return sendHttp(outbound, {
         url: join(endpoint, '/1/messages.json'),
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({
+        json: {
           token,
           user: user_key ?? address,
           message: truncate(text, maxCharacters.pushover.text),
@@ -82,21 +89,16 @@ export const pushover: Provider<typeof Settings> = {
           priority,
           sound,
           ttl: ttl_seconds,
-        }),
+        },
         timeoutMs: timeout_ms,
         secrets: [token, user_key],
-        id: ({ json }) => pick(json, 'request'),
+        id: field('request'),
         errorText: ({ json }) => errorsOf(json).join('; ') || undefined,
         classify,
       });
     });
   },
 };
-
-function errorsOf(json: unknown): string[] {
-  const { errors } = (json ?? {}) as { errors?: unknown };
-  return Array.isArray(errors) ? errors.map(String) : [];
-}
 
 /** `token` or `user` is "invalid" beside the error messages. A 429 means that the month's messages are used up. */
 function classify({ status, headers, json }: ProviderAnswer): Partial<Failure> | undefined {

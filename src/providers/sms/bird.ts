@@ -1,7 +1,7 @@
 /** https://docs.bird.com/api/channels-api/api-reference/messaging */
 import { Type } from 'typebox';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
-import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { bearer, type Failure, field, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 
@@ -35,15 +35,14 @@ export const bird: Provider<typeof Settings> = {
     return httpSender(({ address, content }) =>
       sendHttp(outbound, {
         url: join(endpoint, `/workspaces/${workspace_id}/channels/${channel_id}/messages`),
-        headers: { authorization: `AccessKey ${access_key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({
+        ...bearer(access_key, 'AccessKey'),
+        json: {
           receiver: { contacts: [{ identifierKey: 'phonenumber', identifierValue: address }] },
           body: { type: 'text', text: { text: content.text } },
-        }),
+        },
         timeoutMs: timeout_ms,
-        secrets: [access_key],
-        id: ({ json }) => pick(json, 'id'),
-        errorText: ({ json }) => pick(json, 'message'),
+        id: field('id'),
+        errorText: field('message'),
         classify,
       }),
     );

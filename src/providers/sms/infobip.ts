@@ -1,7 +1,7 @@
 /** https://www.infobip.com/docs/api/channels/sms/outbound-sms/send-sms-messages, version 3 */
 import { Type } from 'typebox';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
-import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { type Failure, field, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 
@@ -35,20 +35,16 @@ export const infobip: Provider<typeof Settings> = {
     return httpSender(({ address, content }) =>
       sendHttp(outbound, {
         url: join(base_url, '/sms/3/messages'),
-        headers: {
-          authorization: `App ${api_key}`,
-          accept: 'application/json',
-          'content-type': 'application/json',
-        },
-        body: JSON.stringify({
+        headers: { authorization: `App ${api_key}`, accept: 'application/json' },
+        json: {
           messages: [
             // Infobip expects numbers that start with the country code, without +.
             { sender: from, destinations: [{ to: address.replace(/^\+/, '') }], content: { text: content.text } },
           ],
-        }),
+        },
         timeoutMs: timeout_ms,
         secrets: [api_key],
-        id: ({ json }) => pick(json, 'messages', 0, 'messageId'),
+        id: field('messages', 0, 'messageId'),
         errorText,
         classify,
       }),

@@ -1,8 +1,8 @@
 /** https://www.plivo.com/docs/messaging/api/messages/#send-a-message */
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { truncate } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
-import { basic, type Failure, type ProviderAnswer, pick, sendHttp, toBase64 } from '../http-outcome.ts';
+import { basic, type Failure, field, type HttpSend, type ProviderAnswer, sendHttp } from '../http-outcome.ts';
 import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -39,30 +39,27 @@ export const plivo: Provider<typeof Settings> = {
     fields: ['auth_id', 'auth_token'],
   },
   dedupes: false,
-  check: ({ auth_id, auth_token, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>
-    sendHttp(outbound, {
-      method: 'GET',
-      url: join(endpoint, `/v1/Account/${auth_id}/`),
-      headers: { authorization: basic(auth_id, auth_token) },
-      timeoutMs,
-      secrets: [auth_token, toBase64(`${auth_id}:${auth_token}`)],
-      errorText: ({ json }) => pick(json, 'error'),
-    }),
-  open({ auth_id, auth_token, from, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
-    return httpSender(({ address, content }) =>
+  check: (options, { outbound }) => sendHttp(outbound, { ...toRequest(options, '/'), method: 'GET' }),
+  open: (options, { outbound }) =>
+    httpSender(({ address, content }) =>
       sendHttp(outbound, {
-        url: join(endpoint, `/v1/Account/${auth_id}/Message/`),
-        headers: { authorization: basic(auth_id, auth_token), 'content-type': 'application/json' },
-        body: JSON.stringify({ src: from, dst: address, text: truncate(content.text, maxCharacters.plivo.text) }),
-        timeoutMs: timeout_ms,
-        secrets: [auth_token, toBase64(`${auth_id}:${auth_token}`)],
-        id: ({ json }) => pick(json, 'message_uuid', 0),
-        errorText: ({ json }) => pick(json, 'error'),
+        ...toRequest(options, '/Message/'),
+        json: { src: options.from, dst: address, text: truncate(content.text, maxCharacters.plivo.text) },
+        id: field('message_uuid', 0),
         classify,
       }),
-    );
-  },
+    ),
 };
+
+function toRequest(options: Static<typeof Settings>, path: string): HttpSend {
+  const { auth_id, auth_token, endpoint = defaultEndpoint, timeout_ms } = options;
+  return {
+    ...basic(auth_id, auth_token),
+    url: join(endpoint, `/v1/Account/${auth_id}${path}`),
+    timeoutMs: timeout_ms,
+    errorText: field('error'),
+  };
+}
 
 /** A response may list the number as invalid, and no message. */
 function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {

@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { truncate } from '../chat-text.ts';
 import { endpoint as apiEndpoint, join, secretKey, TimeoutMs } from '../fields.ts';
-import { pick, sendHttp } from '../http-outcome.ts';
+import { bearer, field, pick, sendHttp } from '../http-outcome.ts';
 import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -45,17 +45,16 @@ export const sinch: Provider<typeof Settings> = {
     return httpSender(({ id, address, content }) =>
       sendHttp(outbound, {
         url: join(endpoint ?? `https://${region}.sms.api.sinch.com`, `/xms/v1/${service_plan_id}/batches`),
-        headers: { authorization: `Bearer ${api_token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({
+        ...bearer(api_token),
+        json: {
           from,
           to: [address],
           body: truncate(content.text, maxCharacters.sinch.text),
           type: 'mt_text',
           client_reference: id,
-        }),
+        },
         timeoutMs: timeout_ms,
-        secrets: [api_token],
-        id: ({ json }) => pick(json, 'id'),
+        id: field('id'),
         errorText: ({ json }) => [pick(json, 'code'), pick(json, 'text')].filter(Boolean).join(' ') || undefined,
       }),
     );

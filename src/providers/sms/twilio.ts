@@ -5,10 +5,10 @@ import { truncate } from '../chat-text.ts';
 import { readForm } from '../feedback/payload.ts';
 import { verifyTwilio } from '../feedback/twilio.ts';
 import { endpoint, join, statusCallback, TimeoutMs, webhookSecret } from '../fields.ts';
-import { basic, type Failure, type ProviderAnswer, pick, sendHttp, toBase64 } from '../http-outcome.ts';
+import { basic, type Failure, field, type HttpSend, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender, type Outcome, type Tools } from '../sending.ts';
+import { httpSender, type Tools } from '../sending.ts';
 
 export const defaultEndpoint = 'https://api.twilio.com';
 
@@ -37,21 +37,21 @@ export const twilioAccount = {
 
 type Account = Static<TObject<typeof twilioAccount>> & { endpoint?: string; timeout_ms?: number };
 
+/** Returns a request of one of the account's lists. */
+export function toTwilioRequest(list: 'Messages.json' | 'Calls.json', account: Account): HttpSend {
+  const { account_sid, api_key_sid = account_sid, auth_token, endpoint = defaultEndpoint, timeout_ms } = account;
+  return {
+    ...basic(api_key_sid, auth_token),
+    url: join(endpoint, `/2010-04-01/Accounts/${account_sid}/${list}`),
+    timeoutMs: timeout_ms,
+  };
+}
+
 /** Asks for one entry of a list: an API key may read that, but not the account. */
-export function checkAccount(
-  list: 'Messages' | 'Calls',
-  { account_sid, api_key_sid, auth_token, endpoint = defaultEndpoint, timeout_ms: timeoutMs }: Account,
-  { outbound }: Tools,
-): Promise<Outcome> {
-  const user = api_key_sid ?? account_sid;
-  return sendHttp(outbound, {
-    method: 'GET',
-    url: join(endpoint, `/2010-04-01/Accounts/${account_sid}/${list}.json?PageSize=1`),
-    headers: { authorization: basic(user, auth_token) },
-    timeoutMs,
-    secrets: [auth_token, toBase64(`${user}:${auth_token}`)],
-    errorText: ({ json }) => pick(json, 'message'),
-  });
+export function checkAccount(list: 'Messages.json' | 'Calls.json', account: Account, { outbound }: Tools) {
+  const request = toTwilioRequest(list, account);
+  const url = `${request.url}?PageSize=1`;
+  return sendHttp(outbound, { ...request, method: 'GET', url, errorText: field('message') });
 }
 
 const Settings = settings({
@@ -141,29 +141,20 @@ export const twilio: Provider<typeof Settings> = {
     },
     answer: async text => ({ contentType: 'text/xml; charset=utf-8', body: toMessageResponse(text) }),
   }),
-  check: (account, tools) => checkAccount('Messages', account, tools),
-  open(
-    { account_sid, api_key_sid, auth_token, from, endpoint = defaultEndpoint, status_callback, timeout_ms },
-    { outbound },
-  ) {
-    const user = api_key_sid ?? account_sid;
+  check: (account, tools) => checkAccount('Messages.json', account, tools),
+  open(options, { outbound }) {
+    const { from, status_callback } = options;
     const sender = /^MG[0-9a-f]{32}$/i.test(from) ? 'MessagingServiceSid' : 'From';
     return httpSender(({ address, content }) =>
       sendHttp(outbound, {
-        url: join(endpoint, `/2010-04-01/Accounts/${account_sid}/Messages.json`),
-        headers: {
-          authorization: basic(user, auth_token),
-          'content-type': 'application/x-www-form-urlencoded',
-        },
-        body: new URLSearchParams({
+        ...toTwilioRequest('Messages.json', options),
+        form: {
           To: address,
           [sender]: from,
           Body: truncate(content.text, maxCharacters.twilio.text),
           ...(status_callback && { StatusCallback: status_callback }),
-        }).toString(),
-        timeoutMs: timeout_ms,
-        secrets: [auth_token, toBase64(`${user}:${auth_token}`)],
-        id: ({ json }) => pick(json, 'sid'),
+        },
+        id: field('sid'),
         errorText: errorTextOf,
         classify: answer => classifyTwilio(answer, goneCodes),
       }),

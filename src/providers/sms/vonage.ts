@@ -8,7 +8,7 @@ import { truncate } from '../chat-text.ts';
 import { type Fields, isJson, parseObject, readForm } from '../feedback/payload.ts';
 import { verifyVonage } from '../feedback/vonage.ts';
 import { endpoint, join, statusCallback, TimeoutMs, webhookSecret } from '../fields.ts';
-import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
+import { basic, field, pick, sendHttp } from '../http-outcome.ts';
 import { answerTimeoutMs, nothingToSay } from '../interactions.ts';
 import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
@@ -94,8 +94,8 @@ function sendText(
 ): Promise<Outcome> {
   return sendHttp(outbound, {
     url: join(endpoint, '/v1/messages'),
-    headers: { authorization: basic(api_key, api_secret), 'content-type': 'application/json' },
-    body: JSON.stringify({
+    ...basic(api_key, api_secret),
+    json: {
       message_type: 'text',
       channel: 'sms',
       to: withoutPlus(to),
@@ -103,10 +103,9 @@ function sendText(
       text: truncate(text, maxCharacters.vonage.text),
       client_ref: id,
       ...(status_callback && id && { webhook_url: status_callback }),
-    }),
+    },
     timeoutMs: timeout_ms,
-    secrets: [api_secret, toBase64(`${api_key}:${api_secret}`)],
-    id: ({ json }) => pick(json, 'message_uuid'),
+    id: field('message_uuid'),
     errorText: ({ json }) => [pick(json, 'title'), pick(json, 'detail')].filter(Boolean).join(': ') || undefined,
     classify: ({ status, json }) => {
       if (status < 300) return undefined;

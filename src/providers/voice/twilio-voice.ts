@@ -2,13 +2,20 @@
 import { Type } from 'typebox';
 import { toQuestion, toSpeech } from '../../core/message/speech.ts';
 import { toPlainText } from '../chat-text.ts';
-import { endpoint, join, TimeoutMs } from '../fields.ts';
-import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
+import { endpoint, TimeoutMs } from '../fields.ts';
+import { field, sendHttp } from '../http-outcome.ts';
 import { maxBytes } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { fitBody } from '../push/message.ts';
 import { httpSender } from '../sending.ts';
-import { checkAccount, classifyTwilio, defaultEndpoint, errorTextOf, twilioAccount } from '../sms/twilio.ts';
+import {
+  checkAccount,
+  classifyTwilio,
+  defaultEndpoint,
+  errorTextOf,
+  toTwilioRequest,
+  twilioAccount,
+} from '../sms/twilio.ts';
 
 const Settings = settings({
   ...twilioAccount,
@@ -41,10 +48,10 @@ export const twilioVoice: Provider<typeof Settings> = {
   },
   dedupes: false,
   reads: 'text',
-  check: (account, tools) => checkAccount('Calls', account, tools),
+  check: (account, tools) => checkAccount('Calls.json', account, tools),
   open(options, { outbound }) {
-    const { account_sid, api_key_sid, auth_token, from, ring_seconds, endpoint = defaultEndpoint } = options;
-    const user = api_key_sid ?? account_sid;
+    const { from, ring_seconds } = options;
+    const request = toTwilioRequest('Calls.json', options);
     return httpSender(async ({ address, content, acknowledgeUrl, locale }) => {
       const speak = (text: string) =>
         acknowledgeUrl ? toQuestion(text, locale, `${acknowledgeUrl}/call`) : toSpeech(text, locale);
@@ -52,12 +59,10 @@ export const twilioVoice: Provider<typeof Settings> = {
       if (!document) return { ok: false, retry: false, reason: 'the message is too long for a call' };
       const form = { To: address, From: from, Twiml: document, ...(ring_seconds && { Timeout: String(ring_seconds) }) };
       return sendHttp(outbound, {
-        url: join(endpoint, `/2010-04-01/Accounts/${account_sid}/Calls.json`),
-        headers: { authorization: basic(user, auth_token), 'content-type': 'application/x-www-form-urlencoded' },
-        body: new URLSearchParams(form).toString(),
-        timeoutMs: options.timeout_ms,
-        secrets: [auth_token, toBase64(`${user}:${auth_token}`), acknowledgeUrl],
-        id: ({ json }) => pick(json, 'sid'),
+        ...request,
+        form,
+        secrets: [...(request.secrets ?? []), acknowledgeUrl],
+        id: field('sid'),
         errorText: errorTextOf,
         classify: answer => classifyTwilio(answer, goneCodes),
       });

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { isObject } from '../../core/json.ts';
 import { truncate } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
-import { busy, pick, readRetryAfter, sendHttp } from '../http-outcome.ts';
+import { bearer, busy, field, readRetryAfter, sendHttp } from '../http-outcome.ts';
 import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -37,15 +37,14 @@ export const opsgenie: Provider<typeof Settings> = {
   reads: 'text',
   reach: () => 'room',
   open({ api_key, priority, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
-    const post = (path: string, body: object) =>
+    const post = (path: string, json: object) =>
       sendHttp(outbound, {
         url: join(endpoint, `/v2/alerts${path}`),
-        headers: { authorization: `GenieKey ${api_key}`, 'content-type': 'application/json' },
-        body: JSON.stringify(body),
+        ...bearer(api_key, 'GenieKey'),
+        json,
         timeoutMs: timeout_ms,
-        secrets: [api_key],
-        id: ({ json }) => pick(json, 'requestId'),
-        errorText: ({ json }) => pick(json, 'message'),
+        id: field('requestId'),
+        errorText: field('message'),
         // 403: the key belongs to another kind of integration.
         classify: ({ status, headers }) => {
           if (status === 403) return { retry: false, denied: true };

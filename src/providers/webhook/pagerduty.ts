@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { truncate } from '../chat-text.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
-import { pick, sendHttp } from '../http-outcome.ts';
+import { errorsOf, field, pick, sendHttp } from '../http-outcome.ts';
 import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -46,11 +46,10 @@ export const pagerduty: Provider<typeof Settings> = {
     const post = (event: object) =>
       sendHttp(outbound, {
         url: join(endpoint, '/v2/enqueue'),
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ routing_key, ...event }),
+        json: { routing_key, ...event },
         timeoutMs: timeout_ms,
         secrets: [routing_key],
-        id: ({ json }) => pick(json, 'dedup_key'),
+        id: field('dedup_key'),
         errorText: ({ json }) => errorsOf(json).join('; ') || pick(json, 'message'),
         classify: ({ status, json }) =>
           status === 400 && /routing[_ ]key|integration key/i.test(errorsOf(json).join(' '))
@@ -78,8 +77,3 @@ export const pagerduty: Provider<typeof Settings> = {
     );
   },
 };
-
-function errorsOf(json: unknown): string[] {
-  const { errors } = (json ?? {}) as { errors?: unknown };
-  return Array.isArray(errors) ? errors.map(String) : [];
-}

@@ -1,11 +1,11 @@
 /** https://core.telegram.org/bots/api#callbackquery and https://core.telegram.org/bots/api#setwebhook */
-import { truncate } from '../chat-text.ts';
-import { parseObject, pick } from '../feedback/payload.ts';
-import { checkSignature } from '../feedback/signatures.ts';
-import { join } from '../fields.ts';
-import { jsonResponse, nothingToSay } from '../interactions.ts';
-import { maxCharacters } from '../limits.ts';
-import type { Interactions } from '../provider.ts';
+import { truncate } from '../../chat-text.ts';
+import { parseObject, pick } from '../../feedback/payload.ts';
+import { checkSignature } from '../../feedback/signatures.ts';
+import { join } from '../../fields.ts';
+import { jsonResponse, nothingToSay } from '../../interactions.ts';
+import { maxCharacters } from '../../limits.ts';
+import type { Interactions } from '../../provider.ts';
 
 export function telegramInteractions(endpoint: string, secretToken = '', anyoneMayAct = false): Interactions {
   return {

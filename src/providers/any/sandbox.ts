@@ -1,5 +1,5 @@
-import { type Provider, settings } from './provider.ts';
-import { stateless } from './sending.ts';
+import { type Provider, settings } from '../provider.ts';
+import { stateless } from '../sending.ts';
 
 const Settings = settings({});
 /** For seeing what a failure looks like. */

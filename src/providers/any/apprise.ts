@@ -1,11 +1,11 @@
 /** https://github.com/caronc/apprise-api: a server that passes messages on to the services that Apprise supports. */
 import { Type } from 'typebox';
-import type { Content } from '../core/render/render.ts';
-import { breakMentions, headingOf } from './chat-text.ts';
-import { join, serverUrl, TimeoutMs } from './fields.ts';
-import { basic, pick, sendHttp, toBase64 } from './http-outcome.ts';
-import { type Provider, settings } from './provider.ts';
-import { httpSender } from './sending.ts';
+import type { Content } from '../../core/render/render.ts';
+import { breakMentions, headingOf } from '../chat-text.ts';
+import { join, serverUrl, TimeoutMs } from '../fields.ts';
+import { basic, field, sendHttp } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { httpSender } from '../sending.ts';
 
 const Settings = settings(
   {
@@ -48,19 +48,15 @@ export const apprise: Provider<typeof Settings> = {
   dedupes: false,
   reach: () => 'room',
   open({ server_url, config_key, tag, type = 'info', user, password, timeout_ms }, { outbound }) {
-    const authorization = user && password ? basic(user, password) : undefined;
+    const auth = user && password ? basic(user, password) : undefined;
     return httpSender(({ content }) =>
       sendHttp(outbound, {
         url: join(server_url, `/notify/${config_key}`),
-        headers: {
-          ...(authorization && { authorization }),
-          accept: 'application/json',
-          'content-type': 'application/json',
-        },
-        body: JSON.stringify({ ...toBody(content), type, tag }),
+        headers: { ...auth?.headers, accept: 'application/json' },
+        json: { ...toBody(content), type, tag },
         timeoutMs: timeout_ms,
-        secrets: [config_key, password, user && password && toBase64(`${user}:${password}`)],
-        errorText: ({ json }) => pick(json, 'error'),
+        secrets: [config_key, ...(auth?.secrets ?? [])],
+        errorText: field('error'),
         classify: ({ status }) => {
           if (status === 204) return { retry: false, reason: 'there is no configuration with this key' };
           // One of the services failed, and others may have sent the message: to repeat it would send it twice.

@@ -2,13 +2,13 @@
  * https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages. WhatsApp delivers free text only within 24 hours
  * of the recipient's last message; outside of that, only templates that Meta has approved.
  */
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { isObject } from '../../core/json.ts';
 import type { Content } from '../../core/render/render.ts';
 import { toPlainText, truncate } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs, webhookSecret } from '../fields.ts';
 import { fileField, partFailure, toForm, uploadFailure } from '../http-files.ts';
-import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { bearer, type Failure, field, type HttpSend, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { type Attachment, httpSender, type Outcome } from '../sending.ts';
@@ -59,25 +59,8 @@ export const whatsapp: Provider<typeof Settings> = {
   attaches: true,
   reads: 'text',
   feedback: ({ webhook_secret }) => ({ service: 'whatsapp', secret: webhook_secret }),
-  check: ({ access_token, phone_number_id, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>
-    sendHttp(outbound, {
-      method: 'GET',
-      url: join(endpoint, `/${phone_number_id}?fields=id`),
-      headers: { authorization: `Bearer ${access_token}` },
-      timeoutMs,
-      secrets: [access_token],
-      errorText,
-      classify,
-    }),
-  open({ access_token, phone_number_id, template, language, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
-    const authorization = `Bearer ${access_token}`;
-    const call = {
-      timeoutMs: timeout_ms,
-      secrets: [access_token],
-      errorText,
-      classify,
-    };
-
+  check: (options, { outbound }) => sendHttp(outbound, { ...toRequest(options, '?fields=id'), method: 'GET' }),
+  open(options, { outbound }) {
     /** Returns the id of a file that has not been sent to anyone yet. */
     const upload = async (attachment: Attachment): Promise<Outcome> => {
       const { contentType, body } = toForm([
@@ -85,12 +68,12 @@ export const whatsapp: Provider<typeof Settings> = {
         ['type', attachment.contentType],
         fileField('file', attachment),
       ]);
+      const request = toRequest(options, '/media');
       const uploaded = await sendHttp(outbound, {
-        ...call,
-        url: join(endpoint, `/${phone_number_id}/media`),
-        headers: { authorization, 'content-type': contentType },
+        ...request,
+        headers: { ...request.headers, 'content-type': contentType },
         body,
-        id: ({ json }) => pick(json, 'id'),
+        id: field('id'),
       });
       return uploaded.ok ? uploaded : uploadFailure(uploaded, attachment);
     };
@@ -98,18 +81,16 @@ export const whatsapp: Provider<typeof Settings> = {
     return httpSender(async ({ id, address, content, attachments = [] }) => {
       const post = (message: object) =>
         sendHttp(outbound, {
-          ...call,
-          url: join(endpoint, `/${phone_number_id}/messages`),
-          headers: { authorization, 'content-type': 'application/json' },
-          body: JSON.stringify({
+          ...toRequest(options, '/messages'),
+          json: {
             messaging_product: 'whatsapp',
             recipient_type: 'individual',
             to: address,
             ...message,
             // Comes back in the status webhooks.
             biz_opaque_callback_data: id,
-          }),
-          id: ({ json }) => pick(json, 'messages', 0, 'id'),
+          },
+          id: field('messages', 0, 'id'),
         });
       const files: Media[] = [];
       for (const attachment of attachments) {
@@ -117,7 +98,7 @@ export const whatsapp: Provider<typeof Settings> = {
         if (!uploaded.ok) return uploaded;
         files.push(toMedia(attachment, uploaded.id ?? ''));
       }
-      const messages = addMedia(toMessage(content, { template, language }), files);
+      const messages = addMedia(toMessage(content, options), files);
       if (!messages) return { ok: false, retry: false, reason: 'a template takes one file, in its header' };
       let first: Outcome | undefined;
       for (const message of messages) {
@@ -129,6 +110,12 @@ export const whatsapp: Provider<typeof Settings> = {
     });
   },
 };
+
+function toRequest(options: Static<typeof Settings>, path: string): HttpSend {
+  const { access_token, phone_number_id, endpoint = defaultEndpoint, timeout_ms } = options;
+  const url = join(endpoint, `/${phone_number_id}${path}`);
+  return { ...bearer(access_token), url, timeoutMs: timeout_ms, errorText, classify };
+}
 
 interface Media {
   type: 'image' | 'document';

@@ -3,11 +3,13 @@
  * `error` decides.
  */
 import { Type } from 'typebox';
-import { isEmail } from '../../core/text/text.ts';
-import { endpoint, join, TimeoutMs, webhookSecret } from '../fields.ts';
-import { uploadFailure } from '../http-files.ts';
+import { isEmail } from '../../../core/text/text.ts';
+import { endpoint, join, TimeoutMs, webhookSecret } from '../../fields.ts';
+import { uploadFailure } from '../../http-files.ts';
 import {
+  bearer,
   type Failure,
+  field,
   type HttpSend,
   idInRoom,
   type ProviderAnswer,
@@ -15,11 +17,11 @@ import {
   sendHttp,
   splitIdInRoom,
   toReason,
-} from '../http-outcome.ts';
-import { anyoneMayAct, shownButtons } from '../interactions.ts';
-import { maxCharacters } from '../limits.ts';
-import { type Provider, settings } from '../provider.ts';
-import { type Attachment, httpSender, type Outcome, type Sender, type SentMessage } from '../sending.ts';
+} from '../../http-outcome.ts';
+import { anyoneMayAct, shownButtons } from '../../interactions.ts';
+import { maxCharacters } from '../../limits.ts';
+import { type Provider, settings } from '../../provider.ts';
+import { type Attachment, httpSender, type Outcome, type Sender, type SentMessage } from '../../sending.ts';
 import { slackInteractions } from './interactions.ts';
 import { type Message, toMessage } from './message.ts';
 
@@ -88,19 +90,11 @@ export const slack: Provider<typeof Settings> = {
   updates: ['update', 'retract'],
   attaches: true,
   check: ({ token, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>
-    sendHttp(outbound, {
-      url: join(endpoint, '/auth.test'),
-      headers: { authorization: `Bearer ${token}` },
-      timeoutMs,
-      secrets: [token],
-      errorText,
-      classify,
-    }),
+    sendHttp(outbound, { ...bearer(token), url: join(endpoint, '/auth.test'), timeoutMs, errorText, classify }),
   interactions: ({ token, endpoint = defaultEndpoint, signing_secret, anyone_may_act = false }) =>
     slackInteractions({ token, endpoint, signing_secret, anyone_may_act }),
   open({ token, signing_secret, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
-    const call: Partial<HttpSend> = { timeoutMs: timeout_ms, secrets: [token], errorText, classify };
-    const authorization = `Bearer ${token}`;
+    const call = { ...bearer(token), timeoutMs: timeout_ms, errorText, classify };
     const lookups = new Map<string, { outcome: Promise<Outcome>; until: number }>();
 
     /** Concurrent lookups of the same user share one request; only successful ones are cached. */
@@ -113,8 +107,7 @@ export const slack: Provider<typeof Settings> = {
         ...call,
         method: 'GET',
         url: join(endpoint, `/users.lookupByEmail?email=${encodeURIComponent(email)}`),
-        headers: { authorization },
-        id: ({ json }) => pick(json, 'user', 'id'),
+        id: field('user', 'id'),
       });
       lookups.set(email, { outcome, until: now + cacheMs });
       const forget = () => lookups.delete(email);
@@ -122,12 +115,12 @@ export const slack: Provider<typeof Settings> = {
       return outcome;
     };
 
-    const post = (method: string, body: object, more: Partial<HttpSend> = {}): Promise<Outcome> =>
+    const post = (method: string, json: object, more: Partial<HttpSend> = {}): Promise<Outcome> =>
       sendHttp(outbound, {
         ...call,
         url: join(endpoint, `/${method}`),
-        headers: { authorization, 'content-type': 'application/json; charset=utf-8' },
-        body: JSON.stringify(body),
+        headers: { ...call.headers, 'content-type': 'application/json; charset=utf-8' },
+        json,
         ...more,
       });
     /** Returns the id of a file that is not shared with anyone yet. */
@@ -137,8 +130,7 @@ export const slack: Provider<typeof Settings> = {
       const begun = await sendHttp(outbound, {
         ...call,
         url: join(endpoint, '/files.getUploadURLExternal'),
-        headers: { authorization, 'content-type': 'application/x-www-form-urlencoded' },
-        body: new URLSearchParams({ filename: name, length: String(file.bytes.length) }).toString(),
+        form: { filename: name, length: String(file.bytes.length) },
         id: ({ json }) => {
           target = pick(json, 'upload_url');
           return pick(json, 'file_id');

@@ -1,14 +1,14 @@
 /** Web Push: RFC 8030, see crypto.ts for the body and the signature. An address is the whole subscription of the browser as JSON. */
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
-import { isObject } from '../../core/json.ts';
-import type { Content } from '../../core/render/render.ts';
-import { secretPartsOf, TimeoutMs } from '../fields.ts';
-import { sendHttp } from '../http-outcome.ts';
-import { maxBytes } from '../limits.ts';
-import { type Provider, settings } from '../provider.ts';
-import { fitBody } from '../push/message.ts';
-import { httpSender, type Outcome } from '../sending.ts';
+import { isObject } from '../../../core/json.ts';
+import type { Content } from '../../../core/render/render.ts';
+import { secretPartsOf, TimeoutMs } from '../../fields.ts';
+import { sendHttp } from '../../http-outcome.ts';
+import { maxBytes } from '../../limits.ts';
+import { type Provider, settings } from '../../provider.ts';
+import { httpSender, type Outcome } from '../../sending.ts';
+import { fitBody } from '../message.ts';
 import { authorize, encrypt, generateKeys, readKeys, type SigningKey } from './crypto.ts';
 
 const Settings = settings({

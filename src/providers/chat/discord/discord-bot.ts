@@ -1,10 +1,12 @@
 /** https://discord.com/developers/docs/resources/message#create-message, as a bot. */
-import { Type } from 'typebox';
-import type { Content } from '../../core/render/render.ts';
-import { toMarkdown, truncate } from '../chat-text.ts';
-import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
+import { type Static, Type } from 'typebox';
+import type { Content } from '../../../core/render/render.ts';
+import { toMarkdown, truncate } from '../../chat-text.ts';
+import { endpoint, join, secretKey, TimeoutMs } from '../../fields.ts';
 import {
+  bearer,
   type Failure,
+  field,
   type HttpSend,
   idInRoom,
   type ProviderAnswer,
@@ -13,11 +15,11 @@ import {
   sendHttp,
   splitIdInRoom,
   toReason,
-} from '../http-outcome.ts';
-import { anyoneMayAct, shownButtons } from '../interactions.ts';
-import { maxCharacters } from '../limits.ts';
-import { type Provider, settings } from '../provider.ts';
-import { httpSender, type Outcome, type Outgoing, type SentMessage } from '../sending.ts';
+} from '../../http-outcome.ts';
+import { anyoneMayAct, shownButtons } from '../../interactions.ts';
+import { maxCharacters } from '../../limits.ts';
+import { type Provider, settings } from '../../provider.ts';
+import { httpSender, type Outcome, type Outgoing, type SentMessage } from '../../sending.ts';
 import { discordInteractions, toComponents } from './interactions.ts';
 
 const defaultEndpoint = 'https://discord.com/api/v10';
@@ -71,30 +73,12 @@ export const discordBot: Provider<typeof Settings> = {
   reach: ({ channel_id }) => (channel_id ? 'room' : 'address'),
   accepts: (address, { channel_id }) => channel_id !== undefined || new RegExp(snowflake).test(address),
   interactions: ({ public_key, anyone_may_act = false }) => discordInteractions(public_key, anyone_may_act),
-  check: ({ token, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>
-    sendHttp(outbound, {
-      method: 'GET',
-      url: join(endpoint, '/users/@me'),
-      headers: { authorization: `Bot ${token}` },
-      timeoutMs,
-      secrets: [token],
-      errorText: ({ json }) => pick(json, 'message'),
-      classify,
-    }),
-  open({ token, channel_id, public_key, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+  check: (options, { outbound }) => sendHttp(outbound, { ...toRequest(options, '/users/@me'), method: 'GET' }),
+  open(options, { outbound }) {
+    const { token, channel_id, public_key } = options;
     const directChannels = new Map<string, string>();
-    const call = (path: string, body: object | undefined, more: Partial<HttpSend> = {}): Promise<Outcome> =>
-      sendHttp(outbound, {
-        url: join(endpoint, path),
-        headers: { authorization: `Bot ${token}`, 'content-type': 'application/json' },
-        ...(body && { body: JSON.stringify(body) }),
-        timeoutMs: timeout_ms,
-        secrets: [token],
-        id: ({ json }) => pick(json, 'id'),
-        errorText: ({ json }) => pick(json, 'message'),
-        classify,
-        ...more,
-      });
+    const call = (path: string, json: object | undefined, more: Partial<HttpSend> = {}): Promise<Outcome> =>
+      sendHttp(outbound, { ...toRequest(options, path), json, id: field('id'), ...more });
     // Values must not be able to mention everyone.
     const toBody = (content: Content) => ({
       content: truncate(toMarkdown(content), maxCharacters.discord.text),
@@ -144,6 +128,11 @@ export const discordBot: Provider<typeof Settings> = {
     });
   },
 };
+
+function toRequest({ token, endpoint = defaultEndpoint, timeout_ms }: Static<typeof Settings>, path: string): HttpSend {
+  const url = join(endpoint, path);
+  return { ...bearer(token, 'Bot'), url, timeoutMs: timeout_ms, errorText: field('message'), classify };
+}
 
 function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {
   const wait = status === 429 ? readRetryAfter(pick(json, 'retry_after')) : undefined;

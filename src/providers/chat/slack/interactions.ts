@@ -1,11 +1,11 @@
 /** https://docs.slack.dev/reference/interaction-payloads/block_actions-payload, and https://docs.slack.dev/authentication/verifying-requests-from-slack */
-import { escapeAngles } from '../chat-text.ts';
-import { parseObject, pick, readForm } from '../feedback/payload.ts';
-import { checkSignature, checkTime, hmac, shortWindowMs } from '../feedback/signatures.ts';
-import { join } from '../fields.ts';
-import { sendHttp } from '../http-outcome.ts';
-import { answerTimeoutMs, nothingToSay, type ShownButton } from '../interactions.ts';
-import type { Interactions } from '../provider.ts';
+import { escapeAngles } from '../../chat-text.ts';
+import { parseObject, pick, readForm } from '../../feedback/payload.ts';
+import { checkSignature, checkTime, hmac, shortWindowMs } from '../../feedback/signatures.ts';
+import { join } from '../../fields.ts';
+import { bearer, field, sendHttp } from '../../http-outcome.ts';
+import { answerTimeoutMs, nothingToSay, type ShownButton } from '../../interactions.ts';
+import type { Interactions } from '../../provider.ts';
 
 interface SlackApp {
   token: string;
@@ -50,9 +50,9 @@ export function slackInteractions({ token, endpoint, signing_secret = '', anyone
       const found = await sendHttp(outbound, {
         method: 'GET',
         url,
-        headers: { authorization: `Bearer ${token}` },
+        ...bearer(token),
         timeoutMs: answerTimeoutMs,
-        id: ({ json }) => pick(json, 'user', 'profile', 'email'),
+        id: field('user', 'profile', 'email'),
       });
       return found.ok && found.id !== undefined ? [found.id] : [];
     },
@@ -62,7 +62,7 @@ export function slackInteractions({ token, endpoint, signing_secret = '', anyone
       await sendHttp(outbound, {
         url: answerTo,
         headers: { 'content-type': 'application/json; charset=utf-8' },
-        body: JSON.stringify({ response_type: 'ephemeral', replace_original: false, text: escapeAngles(text) }),
+        json: { response_type: 'ephemeral', replace_original: false, text: escapeAngles(text) },
         timeoutMs: answerTimeoutMs,
       });
       return nothingToSay;

@@ -1,11 +1,12 @@
 /** https://core.telegram.org/bots/api#sendmessage */
 import { Type } from 'typebox';
-import type { Content } from '../../core/render/render.ts';
-import { breakMentions, escapeAngles, headingOf, paragraphs, truncate } from '../chat-text.ts';
-import { endpoint, join, TimeoutMs } from '../fields.ts';
-import { type FormField, fileField, partFailure, toForm } from '../http-files.ts';
+import type { Content } from '../../../core/render/render.ts';
+import { breakMentions, escapeAngles, headingOf, paragraphs, truncate } from '../../chat-text.ts';
+import { endpoint, join, TimeoutMs } from '../../fields.ts';
+import { type FormField, fileField, partFailure, toForm } from '../../http-files.ts';
 import {
   type Failure,
+  field,
   type HttpSend,
   idInRoom,
   type ProviderAnswer,
@@ -13,11 +14,11 @@ import {
   readRetryAfter,
   sendHttp,
   splitIdInRoom,
-} from '../http-outcome.ts';
-import { anyoneMayAct, type ShownButton, shownButtons } from '../interactions.ts';
-import { maxCharacters } from '../limits.ts';
-import { type Provider, settings } from '../provider.ts';
-import { type Attachment, httpSender, type Outcome, type Sender, type SentMessage } from '../sending.ts';
+} from '../../http-outcome.ts';
+import { anyoneMayAct, type ShownButton, shownButtons } from '../../interactions.ts';
+import { maxCharacters } from '../../limits.ts';
+import { type Provider, settings } from '../../provider.ts';
+import { type Attachment, httpSender, type Outcome, type Sender, type SentMessage } from '../../sending.ts';
 import { telegramInteractions } from './interactions.ts';
 
 const defaultEndpoint = 'https://api.telegram.org';
@@ -82,7 +83,7 @@ export const telegramBot: Provider<typeof Settings> = {
       headers: {},
       timeoutMs,
       secrets: [token, token.split(':')[1]],
-      errorText: ({ json }) => pick(json, 'description'),
+      errorText: field('description'),
       classify,
     }),
   interactions: ({ endpoint = defaultEndpoint, secret_token, anyone_may_act }) =>
@@ -106,7 +107,7 @@ export const telegramBot: Provider<typeof Settings> = {
           const message = Array.isArray(results) ? results.at(-1) : results;
           return idInRoom(pick(message, 'chat', 'id'), pick(message, 'message_id'));
         },
-        errorText: ({ json }) => pick(json, 'description'),
+        errorText: field('description'),
         classify: decide,
       });
     };

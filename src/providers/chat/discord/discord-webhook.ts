@@ -1,13 +1,21 @@
 /** https://discord.com/developers/docs/resources/webhook#execute-webhook */
 import { Type } from 'typebox';
-import type { Content } from '../../core/render/render.ts';
-import { toMarkdown, truncate } from '../chat-text.ts';
-import { secretPartsOf, secretUrl, TimeoutMs } from '../fields.ts';
-import { fileField, toForm } from '../http-files.ts';
-import { type Failure, type HttpSend, type ProviderAnswer, pick, readRetryAfter, sendHttp } from '../http-outcome.ts';
-import { maxCharacters } from '../limits.ts';
-import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
+import type { Content } from '../../../core/render/render.ts';
+import { toMarkdown, truncate } from '../../chat-text.ts';
+import { secretPartsOf, secretUrl, TimeoutMs } from '../../fields.ts';
+import { fileField, toForm } from '../../http-files.ts';
+import {
+  type Failure,
+  field,
+  type HttpSend,
+  type ProviderAnswer,
+  pick,
+  readRetryAfter,
+  sendHttp,
+} from '../../http-outcome.ts';
+import { maxCharacters } from '../../limits.ts';
+import { type Provider, settings } from '../../provider.ts';
+import { httpSender } from '../../sending.ts';
 
 const Settings = settings({
   url: secretUrl('The webhook URL, from Integrations in the settings of the channel.'),
@@ -46,7 +54,7 @@ export const discordWebhook: Provider<typeof Settings> = {
       url,
       timeoutMs,
       secrets: secretPartsOf(url),
-      errorText: ({ json }) => pick(json, 'message'),
+      errorText: field('message'),
       classify,
     }),
   open({ url, username, thread_id, timeout_ms }, { outbound }) {
@@ -56,7 +64,7 @@ export const discordWebhook: Provider<typeof Settings> = {
       headers: { 'content-type': 'application/json' },
       timeoutMs: timeout_ms,
       secrets,
-      errorText: ({ json }) => pick(json, 'message'),
+      errorText: field('message'),
       classify,
     };
     // Values must not be able to mention everyone.
@@ -75,7 +83,7 @@ export const discordWebhook: Provider<typeof Settings> = {
           url: target,
           headers: { 'content-type': form?.contentType ?? 'application/json' },
           body: form?.body ?? json,
-          id: ({ json }) => pick(json, 'id'),
+          id: field('id'),
         });
       },
       {

@@ -1,8 +1,8 @@
 /** https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks */
-import { secretPartsOf, secretUrl, TimeoutMs } from '../fields.ts';
-import { sendHttp } from '../http-outcome.ts';
-import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
+import { secretPartsOf, secretUrl, TimeoutMs } from '../../fields.ts';
+import { sendHttp } from '../../http-outcome.ts';
+import { type Provider, settings } from '../../provider.ts';
+import { httpSender } from '../../sending.ts';
 import { toMessage } from './message.ts';
 
 const Settings = settings({
@@ -32,7 +32,7 @@ export const slackWebhook: Provider<typeof Settings> = {
       sendHttp(outbound, {
         url,
         headers: { 'content-type': 'application/json; charset=utf-8' },
-        body: JSON.stringify(toMessage(content)),
+        json: toMessage(content),
         timeoutMs: timeout_ms,
         secrets,
         classify: ({ text }) => (deniedErrors.has(text.trim()) ? { retry: false, denied: true } : undefined),

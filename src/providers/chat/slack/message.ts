@@ -1,7 +1,7 @@
-import type { Content } from '../../core/render/render.ts';
-import { breakMentions, escapeAngles, headingOf, paragraphs, truncate } from '../chat-text.ts';
-import type { ShownButton } from '../interactions.ts';
-import { maxCharacters } from '../limits.ts';
+import type { Content } from '../../../core/render/render.ts';
+import { breakMentions, escapeAngles, headingOf, paragraphs, truncate } from '../../chat-text.ts';
+import type { ShownButton } from '../../interactions.ts';
+import { maxCharacters } from '../../limits.ts';
 import { toActionsBlock } from './interactions.ts';
 
 export interface Message {

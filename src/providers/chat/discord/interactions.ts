@@ -1,11 +1,11 @@
 /** https://discord.com/developers/docs/interactions/receiving-and-responding */
 import { createPublicKey, verify } from 'node:crypto';
-import { truncate } from '../chat-text.ts';
-import { parseObject, pick } from '../feedback/payload.ts';
-import { checkTime, forged, shortWindowMs } from '../feedback/signatures.ts';
-import { jsonResponse, type ShownButton } from '../interactions.ts';
-import { maxCharacters } from '../limits.ts';
-import type { Interactions } from '../provider.ts';
+import { truncate } from '../../chat-text.ts';
+import { parseObject, pick } from '../../feedback/payload.ts';
+import { checkTime, forged, shortWindowMs } from '../../feedback/signatures.ts';
+import { jsonResponse, type ShownButton } from '../../interactions.ts';
+import { maxCharacters } from '../../limits.ts';
+import type { Interactions } from '../../provider.ts';
 
 /** Types of interactions and of responses. */
 const [ping, pressed] = [1, 3];

@@ -1,7 +1,7 @@
 /** Posts to a workflow that starts with "When a Teams webhook request is received" and posts the card it receives. */
 import type { Content } from '../../core/render/render.ts';
 import { secretPartsOf, secretUrl, TimeoutMs } from '../fields.ts';
-import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { type Failure, field, type ProviderAnswer, sendHttp } from '../http-outcome.ts';
 import { maxBytes } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { fitBody } from '../push/message.ts';
@@ -38,7 +38,7 @@ export const teamsWorkflow: Provider<typeof Settings> = {
         body,
         timeoutMs: timeout_ms,
         secrets,
-        errorText: ({ json }) => pick(json, 'error', 'message'),
+        errorText: field('error', 'message'),
         classify,
       });
     });
