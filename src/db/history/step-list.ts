@@ -34,7 +34,7 @@ export async function listStoredSteps(db: Db, organizationId: number, occurrence
 export async function deleteOldStepsAcrossTenants(db: Db, max: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from steps s using (
-      select ${sql.raw(stepKey)} from steps t
+      select ${sql.raw(stepKey.join(', '))} from steps t
       where t.status <> 'waiting' and t.due_at < now() - interval '1 day' and not exists (
         select from occurrences o where o.organization_id = t.organization_id and o.id = t.occurrence_id)
       limit ${max}

@@ -5,6 +5,7 @@
 import type pg from 'pg';
 import { latencyBucketText } from '../../core/history/latency.ts';
 import { endedStatuses } from '../../core/history/statuses.ts';
+import { parentTables } from './months.ts';
 import { outstandingText } from './status-text.ts';
 import { completedColumns, completionEventsText } from './webhooks/events.ts';
 
@@ -13,7 +14,7 @@ import { completedColumns, completionEventsText } from './webhooks/events.ts';
  * counts; `since` is when the latency begins. Rows are grouped once and carry what the next step needs: joining
  * parts of the statement took quadratic time. All rows are updated in key order, so that two workers cannot deadlock.
  */
-export function countText(changed: string): string {
+export function countText(changed: string, { occurrences } = parentTables): string {
   const columns = endedStatuses.map(
     status => `coalesce(sum(count) filter (where status = '${status}'), 0)::int as ${status}`,
   );
@@ -29,7 +30,7 @@ export function countText(changed: string): string {
     ), totals as (
       select organization_id, occurrence_id, ${columns.join(', ')} from ended group by 1, 2 order by 1, 2
     ), counted as (
-      update occurrences o set ${totals},
+      update ${occurrences} o set ${totals},
         status = case when o.status = 'sending' and ${outstanding} <= 0 then 'completed' else o.status end,
         completed_at = case when o.status = 'sending' and ${outstanding} <= 0 then now() else o.completed_at end,
         outcome = case when ${isAllSent} then 'sent' else o.outcome end

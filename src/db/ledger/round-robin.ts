@@ -4,6 +4,7 @@
  * one-time code. The scan reads one row per organization, due or not, and never the rows that wait behind it.
  */
 import type pg from 'pg';
+import { columnsText } from './columns.ts';
 import { stoppedText } from './moving-text.ts';
 import { waitingList } from './status-text.ts';
 
@@ -57,15 +58,14 @@ function dueText(queue: Queue, priority: string, after: string, excluded: string
     )`;
 }
 
-/** SQL text of `picked(…columns)`: the rows locked by this claim. Its parameters are `claimValues`. */
-export function pickRoundRobin(queue: Queue, columns: string): string {
+/** SQL text of `picked(…columns)`: the rows locked by this claim. Its parameters are those of `lockValues`. */
+function pickText(queue: Queue, columns: readonly string[]): string {
   const { table, waiting } = queues[queue];
-  return `
-    ${dueText(queue, '$1::smallint', '$2::bigint', '$4::bigint[]')}, share as materialized (
+  return `with ${dueText(queue, '$1::smallint', '$2::bigint', '$4::bigint[]')}, share as materialized (
       select ceil($3::numeric / greatest(count(*), 1))::integer as rows from due
     ), picked as (
       select chosen.* from due, lateral (
-        select ${columns} from ${table}
+        select ${columns.join(', ')} from ${table}
         where ${waiting} and priority = $1::smallint and organization_id = due.organization_id and due_at <= now()
         order by due_at
         limit least((select rows from share),
@@ -76,8 +76,44 @@ export function pickRoundRobin(queue: Queue, columns: string): string {
     )`;
 }
 
-/** Returns the first seven parameters of a claim. */
-export function claimValues({ priority, after, max, shares }: ClaimRequest): unknown[] {
+/** Returns SQL text: locks due rows until the transaction ends. */
+export function lockText(queue: Queue, columns: readonly string[]): string {
+  return `${pickText(queue, columns)} select * from picked`;
+}
+
+/** Rows of a queue to claim. */
+interface Claim {
+  queue: Queue;
+  /** The alias of its table in `set` and `returning`. */
+  alias: string;
+  /** The primary key. */
+  key: readonly string[];
+  /** SQL text: what changes besides `owner`. */
+  set?: string;
+  /** SQL text. */
+  returning: string;
+  /** Whether the commit does not wait for the disk: for claims that are harmless to lose in a power cut. */
+  isAsynchronous?: boolean;
+}
+
+/** Returns SQL text: claims due rows for their owner. Its parameters are those of `claimValues`. */
+export function claimText({ queue, alias, key, set, returning, isAsynchronous }: Claim): string {
+  const asynchronous = `asynchronous as materialized (select set_config('synchronous_commit', 'off', true))`;
+  return `
+    ${pickText(queue, key)}${isAsynchronous ? `, ${asynchronous}` : ''}
+    update ${queues[queue].table} ${alias} set owner = $8${set ? `, ${set}` : ''}
+    from picked${isAsynchronous ? ', asynchronous' : ''}
+    where (${columnsText(alias, key)}) = (${columnsText('picked', key)})
+    returning ${returning}`;
+}
+
+/** Returns the parameters of `claimText`. */
+export function claimValues(request: ClaimRequest): unknown[] {
+  return [...lockValues(request), request.owner];
+}
+
+/** Returns the parameters of `lockText`. */
+export function lockValues({ priority, after, max, shares }: ClaimRequest): unknown[] {
   const listed = [...shares.byOrganization];
   const excluded = listed.filter(([, share]) => share <= 0).map(([organization]) => organization);
   return [

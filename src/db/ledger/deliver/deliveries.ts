@@ -3,10 +3,11 @@ import type pg from 'pg';
 import type { OccurrenceOutcome } from '../../../core/decision/outcome.ts';
 import { keptAttempts } from '../../../core/history/retries.ts';
 import { plainArray } from '../../connection/arrays.ts';
+import { type RowParameters, rowParameters } from '../columns.ts';
 import { countText, endedText } from '../counts.ts';
-import { queryMonthAcrossTenants } from '../months.ts';
+import { type LedgerTables, monthly, parentTables, queryMonthAcrossTenants } from '../months.ts';
 import { stoppedText } from '../moving-text.ts';
-import { type ClaimRequest, claimValues, pickRoundRobin } from '../round-robin.ts';
+import { type ClaimRequest, claimText, claimValues } from '../round-robin.ts';
 import { waitingList } from '../status-text.ts';
 import { deliveryEventColumns, deliveryEventsText } from '../webhooks/events.ts';
 
@@ -81,20 +82,23 @@ const claimed = `d.organization_id, d.occurrence_id, d.id, d.notification_id, d.
   d.address, d.attempts, d.provider_index, d.provider_attempts, d.priority, d.user_version, d.step, d.digest_id,
   d.created_at, d.released_at, d.retry_since, d.owner, ${mayHaveArrivedText} as may_have_arrived`;
 
+/** SQL text: begins an attempt of a delivery `d`. */
+const sending = `status = 'sending', attempts = d.attempts + 1, provider_attempts = d.provider_attempts + 1`;
+
 const claim = {
   name: 'claim_deliveries',
-  text: `
-    with ${pickRoundRobin('deliveries', 'organization_id, occurrence_id, id')}
-    update deliveries d set status = 'sending', owner = $8, attempts = d.attempts + 1,
-      provider_attempts = d.provider_attempts + 1
-    from picked p
-    where d.organization_id = p.organization_id and d.occurrence_id = p.occurrence_id and d.id = p.id
-    returning ${claimed}`,
+  text: claimText({
+    queue: 'deliveries',
+    alias: 'd',
+    key: ['organization_id', 'occurrence_id', 'id'],
+    set: sending,
+    returning: claimed,
+  }),
 };
 
 /** Claims due deliveries. The claim is committed before anything is sent. */
 export async function claimDeliveriesAcrossTenants(pool: pg.Pool, request: ClaimRequest): Promise<Delivery[]> {
-  const { rows } = await pool.query<Delivery>({ ...claim, values: [...claimValues(request), request.owner] });
+  const { rows } = await pool.query<Delivery>({ ...claim, values: claimValues(request) });
   return rows;
 }
 
@@ -110,8 +114,7 @@ const claimThese = {
       where d.status in ${waitingList} and d.due_at = given.due_at and d.organization_id <> all(${stoppedText})
       for update of d skip locked
     )
-    update deliveries d set status = 'sending', owner = $1, attempts = d.attempts + 1,
-      provider_attempts = d.provider_attempts + 1
+    update deliveries d set owner = $1, ${sending}
     from picked p
     where d.organization_id = p.organization_id and d.occurrence_id = p.occurrence_id and d.id = p.id
     returning ${claimed}`,
@@ -194,12 +197,43 @@ export function addAttemptText(at: string, provider: string, outcome: string, de
       'at', ${at}, 'provider', ${provider}, 'outcome', ${outcome}, 'detail', ${detail}, 'ms', ${ms}))`;
 }
 
+export const settlementRows: RowParameters<Settlement> = rowParameters<Settlement>({
+  organization_id: ['bigint', one => one.organization_id],
+  occurrence_id: ['uuid', one => one.occurrence_id],
+  id: ['bigint', one => one.id],
+  attempts: ['smallint', one => one.attempts],
+  tried: ['boolean', one => one.tried],
+  status: ['word', one => one.status],
+  reason: ['word', one => one.reason],
+  detail: ['text', one => one.detail],
+  provider: ['word', one => one.provider],
+  provider_message_id: ['text', one => one.provider_message_id],
+  provider_index: ['smallint', one => one.provider_index],
+  provider_attempts: ['smallint', one => one.provider_attempts],
+  due_at: ['timestamptz', one => one.due_at],
+  wording: ['uuid', one => one.snapshot_id],
+  user_version: ['integer', one => one.user_version],
+  event_id: ['bigint', one => one.event_id],
+  since: ['timestamptz', one => one.since],
+  attempt_ms: ['integer', one => one.attempt?.ms ?? null],
+  began_at: ['timestamptz', one => one.attempt?.began_at ?? null],
+});
+
+/** The parameters of a statement that settles deliveries: the status `sending`, and `settlementRows`. */
+interface SettlingParameters {
+  status: string;
+  rows: string;
+}
+
 // One statement per batch updates the deliveries, the counts of their occurrences (completed when nothing is
-// outstanding) and the statistics of the hour, all in key order, so that two workers cannot deadlock. Values are passed
-// as one array per column: parsing JSON took as long as the update itself. The status `sending` is a parameter: as a
-// literal, it makes the planner read the whole index of deliveries being sent for each row (10 times slower).
-export const settlingText = `
-      update deliveries d set
+// outstanding) and the statistics of the hour, all in key order, so that two workers cannot deadlock. The status
+// `sending` is a parameter: as a literal, it makes the planner read the whole index of deliveries being sent for each
+// row (10 times slower).
+export const settlingText = (
+  { status, rows }: SettlingParameters,
+  { deliveries }: LedgerTables = parentTables,
+): string => `
+      update ${deliveries} d set
         status = g.status, reason = g.reason,
         -- What kept it from being sent in time stays visible.
         detail = coalesce(g.detail, case when g.status = 'expired' then d.detail end), provider = coalesce(g.provider, d.provider),
@@ -216,67 +250,36 @@ export const settlingText = `
         attempt_ms = coalesce(g.attempt_ms, d.attempt_ms),
         failed_attempts = case when g.attempt_ms is null or g.status = 'sent' then d.failed_attempts else
           ${addAttemptText('g.began_at', 'g.provider', `case when g.reason = 'unknown' then 'unknown' else 'failed' end`, 'g.detail', 'g.attempt_ms')} end
-      from unnest($2::bigint[], $3::uuid[], $4::bigint[], $5::smallint[], $6::boolean[], $7::text[], $8::text[],
-        $9::text[], $10::text[], $11::text[], $12::smallint[], $13::smallint[], $14::timestamptz[], $15::uuid[],
-        $16::integer[], $17::bigint[], $18::timestamptz[], $19::integer[], $20::timestamptz[]) as g (
-        organization_id, occurrence_id, id, attempts, tried, status, reason, detail, provider, provider_message_id,
-        provider_index, provider_attempts, due_at, wording, user_version, event_id, since, attempt_ms, began_at)
+      from ${rows} as g (${settlementRows.names})
       where d.organization_id = g.organization_id and d.occurrence_id = g.occurrence_id and d.id = g.id
-        and d.status = $1 and d.attempts = g.attempts`;
+        and d.status = ${status} and d.attempts = g.attempts`;
 
-const settle = {
+const settle = monthly({
   name: 'settle_deliveries',
-  text: `
-    with settled as (${settlingText}
+  text: tables => `
+    with settled as (${settlingText({ status: '$1', rows: settlementRows.unnest(2) }, tables)}
       returning ${deliveryEventColumns}, g.event_id, g.since
-    ), ${countText('settled')}, ${deliveryEventsText('settled')}
+    ), ${countText('settled', tables)}, ${deliveryEventsText('settled')}
     select count(*)::int as settled, ${endedText} as ended from settled`,
-};
-
-/** Returns the parameters of `settlingText`. */
-export function settlingValues(settlements: Settlement[]): unknown[] {
-  const plain = (value: (one: Settlement) => string | number | boolean | null) => plainArray(settlements.map(value));
-  return [
-    'sending',
-    plain(one => one.organization_id),
-    plain(one => one.occurrence_id),
-    plain(one => one.id),
-    plain(one => one.attempts),
-    plain(one => one.tried),
-    plain(one => one.status),
-    plain(one => one.reason),
-    settlements.map(one => one.detail),
-    plain(one => one.provider),
-    settlements.map(one => one.provider_message_id),
-    plain(one => one.provider_index),
-    plain(one => one.provider_attempts),
-    settlements.map(one => one.due_at),
-    plain(one => one.snapshot_id),
-    plain(one => one.user_version),
-    plain(one => one.event_id),
-    plain(one => one.since && `"${one.since.toISOString()}"`),
-    plain(one => one.attempt?.ms ?? null),
-    plain(one => one.attempt && `"${one.attempt.began_at.toISOString()}"`),
-  ];
-}
+});
 
 // The same for a run of sent deliveries of one occurrence with nearby ids, as in a fan-out. With a join or an array of
 // ids, the planner, which expects one delivery per occurrence, reads all of them for each batch. A range of ids always
 // uses the primary key. The ids are sorted, so that `width_bucket` finds each by binary search.
-const settleSent = {
+const settleSent = monthly({
   name: 'settle_sent',
-  text: `
+  text: tables => `
     with settled as (
-      update deliveries d set status = 'sent', reason = null, detail = null, provider = $4,
+      update ${tables.deliveries} d set status = 'sent', reason = null, detail = null, provider = $4,
         provider_message_id = coalesce(($8::text[])[width_bucket(d.id, $5::bigint[])], d.provider_message_id),
         owner = null, sent_at = now(), wording = coalesce($7::uuid, d.wording),
         attempt_ms = ($13::integer[])[width_bucket(d.id, $5::bigint[])]
       where d.organization_id = $2 and d.occurrence_id = $3 and d.id between $9 and $10
         and ($5::bigint[])[width_bucket(d.id, $5::bigint[])] = d.id and d.status = $1 and d.attempts = $6
       returning ${deliveryEventColumns}, $11::bigint as event_id, $12::timestamptz as since
-    ), ${countText('settled')}, ${deliveryEventsText('settled')}
+    ), ${countText('settled', tables)}, ${deliveryEventsText('settled')}
     select count(*)::int as settled, ${endedText} as ended from settled`,
-};
+});
 
 /** Shorter runs are settled one by one. */
 const minRunLength = 20;
@@ -330,7 +333,8 @@ function groupOf(one: Settlement): string {
 
 async function settleAny(pool: pg.Pool, settlements: Settlement[]): Promise<SettleResult> {
   const ids = settlements.map(one => one.occurrence_id);
-  const { rows } = await queryMonthAcrossTenants<SettleResult>(pool, settle, ids, settlingValues(settlements));
+  const values = ['sending', ...settlementRows.values(settlements)];
+  const { rows } = await queryMonthAcrossTenants<SettleResult>(pool, settle, ids, values);
   return rows[0]!;
 }
 

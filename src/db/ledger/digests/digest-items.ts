@@ -7,6 +7,7 @@ import type pg from 'pg';
 import type { OccurrenceOutcome } from '../../../core/decision/outcome.ts';
 import { endedStatuses } from '../../../core/history/statuses.ts';
 import { inLedgerTransaction } from '../../connection/transaction.ts';
+import { columnsText } from '../columns.ts';
 import { countText, endedText } from '../counts.ts';
 
 /**
@@ -19,19 +20,16 @@ export const carriedDueAt = new Date('9999-12-31T00:00:00Z');
  * PostgreSQL 17 the planner would read all digests of an organization in index order.
  */
 export const lockOrderText = (g: string) =>
-  ['organization_id + 0', 'notification_id', 'channel_id', 'recipient_id', 'address', 'key', 'id']
-    .map(column => `${g}.${column}`)
-    .join(', ');
+  columnsText(g, ['organization_id + 0', 'notification_id', 'channel_id', 'recipient_id', 'address', 'key', 'id']);
 
-/**
- * SQL text: the digests named by $1 and $2. Not a join: planned on an empty table, a join reads all digests ever after.
- */
-export const digestsByIdText = (g: string) => `${g}.organization_id = any($1::bigint[]) and ${g}.id = any($2::uuid[])`;
+/** SQL text: the digests with these ids. Not a join: planned on an empty table, a join reads all digests ever after. */
+export const digestsByIdText = (g: string, organizations: string, ids: string) =>
+  `${g}.organization_id = any(${organizations}::bigint[]) and ${g}.id = any(${ids}::uuid[])`;
 
 const lock = {
   name: 'lock_digests',
   text: `
-    select g.id from digests g where ${digestsByIdText('g')} order by ${lockOrderText('g')} for update`,
+    select g.id from digests g where ${digestsByIdText('g', '$1', '$2')} order by ${lockOrderText('g')} for update`,
 };
 
 /** Locks digests until the transaction ends. Later statements see what others committed before. */
@@ -115,7 +113,7 @@ const addItems = {
   name: 'add_items',
   text: `
     update digests d set items = d.items + ($3::integer[])[array_position($2::uuid[], d.id)]
-    where ${digestsByIdText('d')}`,
+    where ${digestsByIdText('d', '$1', '$2')}`,
 };
 
 /** Adds to the item counts of digests; negative numbers subtract. */

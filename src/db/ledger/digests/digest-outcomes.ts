@@ -8,8 +8,8 @@ import type { OccurrenceOutcome } from '../../../core/decision/outcome.ts';
 import { endedStatuses } from '../../../core/history/statuses.ts';
 import { inLedgerTransaction } from '../../connection/transaction.ts';
 import { countText, endedText } from '../counts.ts';
-import { type Settlement, type SettleResult, settlingText, settlingValues } from '../deliver/deliveries.ts';
-import { deliveryEventColumns, deliveryEventsText } from '../webhooks/events.ts';
+import { type Settlement, type SettleResult, settlementRows, settlingText } from '../deliver/deliveries.ts';
+import { deliveryEventColumns, deliveryEventsText, eventColumns } from '../webhooks/events.ts';
 import {
   applyRemovals,
   digestsByIdText,
@@ -20,7 +20,7 @@ import {
 } from './digest-items.ts';
 
 const ended = `any('{${endedStatuses.join()}}')`;
-const counted = `${deliveryEventColumns.replaceAll('d.', '')}, event_id, since`;
+const counted = `${eventColumns.join(', ')}, event_id, since`;
 
 /** SQL text: columns of a delivery `d` that `carryText` needs besides `event_id` and `since`. */
 export const carriedColumns = `${deliveryEventColumns}, d.detail, d.sent_at, d.digest_id`;
@@ -58,7 +58,7 @@ export function carryText(changed: string): string {
 const settle = {
   name: 'settle_digests',
   text: `
-    with settled as (${settlingText}
+    with settled as (${settlingText({ status: '$1', rows: settlementRows.unnest(2) })}
       returning ${carriedColumns}, g.event_id, g.since
     ), ${carryText('settled')}, ${countText('all_changed')}
     select count(*)::int as settled, ${endedText} as ended from settled`,
@@ -70,7 +70,7 @@ const postpone = {
   name: 'postpone_digests',
   text: `
     update digests g set closes_at = ($3::timestamptz[])[array_position($2::uuid[], g.id)]
-    where ${digestsByIdText('g')} and num_nulls(g.closed_at) = 1`,
+    where ${digestsByIdText('g', '$1', '$2')} and num_nulls(g.closed_at) = 1`,
 };
 
 const leave = {
@@ -112,7 +112,10 @@ export async function settleDigestsAcrossTenants(
 }
 
 async function settleAll(client: pg.PoolClient, settlements: Settlement[]): Promise<OccurrenceOutcome[]> {
-  const { rows } = await client.query<SettleResult>({ ...settle, values: settlingValues(settlements) });
+  const { rows } = await client.query<SettleResult>({
+    ...settle,
+    values: ['sending', ...settlementRows.values(settlements)],
+  });
   return rows[0]!.ended;
 }
 

@@ -10,6 +10,7 @@ import type { OccurrenceOutcome } from '../../../core/decision/outcome.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import type { Db } from '../../connection/pool.ts';
 import { inLedgerTransaction } from '../../connection/transaction.ts';
+import { columnsText } from '../columns.ts';
 import {
   addItemsAcrossTenants,
   carriedDueAt,
@@ -62,8 +63,9 @@ interface DigestRow {
 const rowName = (row: DigestRow) =>
   `${row.organization_id} ${row.notification_id} ${row.channel_id} ${row.recipient_id} ${row.address} ${row.key}`;
 
-const identity = 'organization_id, notification_id, channel_id, recipient_id, address, key';
-const digestColumns = `d.${identity.replaceAll(', ', ', d.')}, d.id, d.items, d.closes_at`;
+const identityColumns = ['organization_id', 'notification_id', 'channel_id', 'recipient_id', 'address', 'key'];
+const identity = identityColumns.join(', ');
+const digestColumns = columnsText('d', [...identityColumns, 'id', 'items', 'closes_at']);
 
 // Creates the row or locks the existing one, and returns the latest committed values. A window that ended without items
 // starts again.
@@ -139,7 +141,7 @@ function toDigests(rows: DigestRow[], isNew: (id: string) => boolean): Map<strin
 
 const discard = {
   name: 'discard_digests',
-  text: `delete from digests d where ${digestsByIdText('d')}`,
+  text: `delete from digests d where ${digestsByIdText('d', '$1', '$2')}`,
 };
 
 // Only the carrier of a digest has a due time.
@@ -207,7 +209,7 @@ export interface DigestItemsRequest {
 const close = {
   name: 'close_digests',
   text: `
-    update digests d set closed_at = coalesce(d.closed_at, now()) where ${digestsByIdText('d')}
+    update digests d set closed_at = coalesce(d.closed_at, now()) where ${digestsByIdText('d', '$1', '$2')}
     returning d.organization_id, d.id, d.items`,
 };
 

@@ -11,21 +11,22 @@
 import type pg from 'pg';
 import type { OccurrenceOutcome } from '../../../core/decision/outcome.ts';
 import type { JsonObject } from '../../../core/json.ts';
-import { plainArray } from '../../connection/arrays.ts';
 import { inLedgerTransaction } from '../../connection/transaction.ts';
 import type { OccurrenceFacts } from '../../history/occurrences.ts';
+import { columnsText, rowParameters } from '../columns.ts';
 import { addSuppressedAcrossTenants, type SuppressedCount } from '../counts.ts';
 import type { Cursor } from '../cursor.ts';
 import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from '../deliver/deliveries.ts';
-import { queryMonthAcrossTenants } from '../months.ts';
+import { monthly, parentTables, queryMonthAcrossTenants } from '../months.ts';
 import { stoppedText } from '../moving-text.ts';
-import { type ClaimRequest, claimValues, pickRoundRobin } from '../round-robin.ts';
+import { type ClaimRequest, claimText, claimValues, lockText, lockValues } from '../round-robin.ts';
 import { outstandingText } from '../status-text.ts';
 import { beginStepsAcrossTenants, type NewStep } from '../steps/new-steps.ts';
 import { completedColumns, completionEventsText } from '../webhooks/events.ts';
 import {
   claimedDeliveries,
-  deliveryArrays,
+  newDeliveryCount,
+  newDeliveryValues,
   pairWithIds,
   type StoredRow,
   storeDeliveriesText,
@@ -43,16 +44,12 @@ export interface ClaimedOccurrence extends Omit<OccurrenceFacts, 'cancelled_at' 
   deliveries: number;
 }
 
-const columns =
-  'organization_id, id, project_id, application_id, event_id, priority, context, options, cursor, deliveries, correlation_id, ' +
-  'due_at, expires_at, created_at, acknowledged_at, resolved_at, traceparent';
-
-/** SQL text: the columns of `ClaimedOccurrence`. */
-export const occurrenceColumns = (alias: string) =>
-  columns
-    .split(', ')
-    .map(column => `${alias}.${column}`)
-    .join(', ');
+/** The columns of `ClaimedOccurrence`. */
+export const occurrenceColumns: readonly (keyof ClaimedOccurrence)[] = [
+  ...(['organization_id', 'id', 'project_id', 'application_id', 'event_id', 'priority', 'context', 'options'] as const),
+  ...(['cursor', 'deliveries', 'correlation_id', 'due_at', 'expires_at', 'created_at'] as const),
+  ...(['acknowledged_at', 'resolved_at', 'traceparent'] as const),
+];
 
 /** The state of an occurrence after a page of it was decided. */
 export interface ExpansionPage<Planned extends NewDelivery = NewDelivery> {
@@ -93,18 +90,28 @@ export interface StoredPages<Planned> {
 
 const lockAccepted = {
   name: 'lock_accepted',
-  text: `with ${pickRoundRobin('accepted', columns)} select * from picked`,
+  text: lockText('accepted', occurrenceColumns),
 };
 
-/** SQL text: stores the state of occurrences after their first pages, with parameters after those of the deliveries. */
-const advancedText = (condition = '') => `advanced as (
-      update occurrences o set status = p.status, deliveries = p.deliveries, suppressed = p.suppressed,
+const pageRows = rowParameters<ExpansionPage>({
+  organization_id: ['bigint', page => page.organization_id],
+  id: ['uuid', page => page.id],
+  status: ['word', statusAfter],
+  deliveries: ['integer', page => page.deliveries.length],
+  suppressed: ['integer', countSuppressed],
+  priority: ['smallint', page => page.priority],
+  cursor: ['jsonb', page => page.cursor && JSON.stringify(page.cursor)],
+  reason: ['text', page => (page.deliveries.length === 0 || page.reason?.startsWith('limit.') ? page.reason : null)],
+  due_at: ['timestamptz', page => page.retryAt ?? null],
+});
+
+/** SQL text: stores the state of occurrences after their first pages, the `rows` of `pageRows`. */
+const advancedText = (rows: string, condition = '', { occurrences } = parentTables) => `advanced as (
+      update ${occurrences} o set status = p.status, deliveries = p.deliveries, suppressed = p.suppressed,
         priority = p.priority, cursor = p.cursor, reason = p.reason, due_at = coalesce(p.due_at, o.due_at),
         completed_at = case when p.status = 'completed' then now() end,
         outcome = case when p.status = 'sending' then 'sending' else o.outcome end
-      from unnest($17::bigint[], $18::uuid[], $19::text[], $20::integer[], $21::integer[], $22::smallint[],
-        $23::jsonb[], $24::text[], $25::timestamptz[]) as p (
-        organization_id, id, status, deliveries, suppressed, priority, cursor, reason, due_at)
+      from ${rows} as p (${pageRows.names})
       where o.organization_id = p.organization_id and o.id = p.id ${condition}
       returning ${completedColumns}, case when o.status = 'completed' then o.outcome end as outcome
     ), ${completionEventsText('advanced')}`;
@@ -114,29 +121,38 @@ const advancedText = (condition = '') => `advanced as (
 const storeFirst = {
   name: 'store_first_pages',
   text: `
-    with ${storeDeliveriesText()}, ${advancedText()}
+    with ${storeDeliveriesText({ owner: '$1', first: 2 })}, ${advancedText(pageRows.unnest(2 + newDeliveryCount))}
     select ${storedIdsText}, array(select outcome from advanced) as outcomes`,
 };
 
 // Stores the pages of those occurrences that are still as they were handed over; the others are left to the queue. Its
 // first part locks the tables in the same order as a transaction for the ledger does.
-const storeHanded = {
+const storeHanded = monthly({
   name: 'store_handed_pages',
-  text: `
-    with tables as (select from deliveries where false),
-    ${advancedText(`and o.status = $26::text and o.acknowledged_at is null and o.resolved_at is null
-        and o.organization_id <> all(${stoppedText})`)},
-    ${storeDeliveriesText('where g.occurrence_id = any(array(select id from advanced))')}
+  text: tables => `
+    with tables as (select from ${tables.deliveries} where false),
+    ${advancedText(
+      pageRows.unnest(3 + newDeliveryCount),
+      `and o.status = $2::text and o.acknowledged_at is null and o.resolved_at is null
+        and o.organization_id <> all(${stoppedText})`,
+      tables,
+    )},
+    ${storeDeliveriesText({
+      owner: '$1',
+      first: 3,
+      condition: 'where g.occurrence_id = any(array(select id from advanced))',
+      deliveries: tables.deliveries,
+    })}
     select ${storedIdsText}, array(select id from stored) as inserted, array(select id from advanced) as advanced,
       array(select outcome from advanced) as outcomes`,
-};
+});
 
 /** Locks due occurrences until the transaction ends. */
 export async function lockAcceptedAcrossTenants(
   client: pg.PoolClient,
   request: ClaimRequest,
 ): Promise<ClaimedOccurrence[]> {
-  return (await client.query<ClaimedOccurrence>({ ...lockAccepted, values: claimValues(request) })).rows;
+  return (await client.query<ClaimedOccurrence>({ ...lockAccepted, values: lockValues(request) })).rows;
 }
 
 /** The position before all notifications. */
@@ -163,7 +179,7 @@ export async function storeFirstPagesAcrossTenants<Planned extends NewDelivery>(
 ): Promise<StoredPages<Planned>> {
   const storing = client.query<{ stored_at: Date; ids: string[]; outcomes: (OccurrenceOutcome | null)[] }>({
     ...storeFirst,
-    values: firstPageValues(owner, pages),
+    values: [owner, ...newDeliveryValues(pages), ...pageRows.values(pages)],
   });
   if (pages.some(hasMore)) {
     await storing;
@@ -185,11 +201,11 @@ export async function storeHandedPagesAcrossTenants<Planned extends NewDelivery>
   owner: number,
   pages: ExpansionPage<Planned>[],
 ): Promise<StoredPages<Planned> & { advanced: Set<string> }> {
-  const values = [...firstPageValues(owner, pages), 'accepted'];
+  const values = [owner, 'accepted', ...newDeliveryValues(pages), ...pageRows.values(pages)];
   type Row = { stored_at: Date; ids: string[]; inserted: string[]; advanced: string[]; outcomes: OccurrenceOutcome[] };
   const { rows } = pages.some(hasMore)
     ? await inLedgerTransaction(pool, async client => {
-        const result = await client.query<Row>({ ...storeHanded, values });
+        const result = await client.query<Row>({ ...storeHanded.parent, values });
         const advanced = new Set(result.rows[0]!.advanced);
         await storeMore(
           client,
@@ -224,27 +240,14 @@ async function storeMore(client: pg.PoolClient, pages: ExpansionPage[]): Promise
   await addSuppressedAcrossTenants(client, suppressedCounts(pages));
 }
 
-function firstPageValues(owner: number, pages: ExpansionPage[]): unknown[] {
-  const suppressed = pages.map(page => page.deliveries.filter(isSuppressed).length);
-  return [
-    ...deliveryArrays(owner, pages),
-    plainArray(pages.map(page => page.organization_id)),
-    plainArray(pages.map(page => page.id)),
-    plainArray(
-      pages.map((page, i) => statusAfter(page, page.deliveries.length - suppressed[i]! + (page.steps?.length ?? 0))),
-    ),
-    plainArray(pages.map(page => page.deliveries.length)),
-    plainArray(suppressed),
-    plainArray(pages.map(page => page.priority)),
-    pages.map(page => page.cursor && JSON.stringify(page.cursor)),
-    pages.map(page => (page.deliveries.length === 0 || page.reason?.startsWith('limit.') ? page.reason : null)),
-    pages.map(page => page.retryAt ?? null),
-  ];
+function countSuppressed({ deliveries }: ExpansionPage): number {
+  return deliveries.filter(isSuppressed).length;
 }
 
-function statusAfter({ cursor, retryAt }: ExpansionPage, outstanding: number): string {
-  if (retryAt) return 'accepted';
-  if (cursor) return 'expanding';
+function statusAfter(page: ExpansionPage): string {
+  if (page.retryAt) return 'accepted';
+  if (page.cursor) return 'expanding';
+  const outstanding = page.deliveries.length - countSuppressed(page) + (page.steps?.length ?? 0);
   return outstanding > 0 ? 'sending' : 'completed';
 }
 
@@ -268,34 +271,32 @@ export function suppressedCounts(
   return [...counts.values()];
 }
 
-// The commit does not wait for the disk: losing a claim in a power cut is harmless, because the page that follows is
-// committed synchronously, after it.
+// Losing a claim in a power cut is harmless, because the page that follows is committed synchronously, after it.
 const claimExpanding = {
   name: 'claim_expanding',
-  text: `
-    with ${pickRoundRobin('expanding', 'organization_id, id')}, hurry as materialized (
-      select set_config('synchronous_commit', 'off', true)
-    )
-    update occurrences o set owner = $8
-    from picked p, hurry
-    where o.organization_id = p.organization_id and o.id = p.id
-    returning ${occurrenceColumns('o')}`,
+  text: claimText({
+    queue: 'expanding',
+    alias: 'o',
+    key: ['organization_id', 'id'],
+    returning: columnsText('o', occurrenceColumns),
+    isAsynchronous: true,
+  }),
 };
 
 /** Claims occurrences with further pages, until the next page is stored. */
 export async function claimExpandingAcrossTenants(pool: pg.Pool, request: ClaimRequest): Promise<ClaimedOccurrence[]> {
-  const { rows } = await pool.query<ClaimedOccurrence>({
-    ...claimExpanding,
-    values: [...claimValues(request), request.owner],
-  });
-  return rows;
+  return (await pool.query<ClaimedOccurrence>({ ...claimExpanding, values: claimValues(request) })).rows;
 }
 
 const insertPage = {
   name: 'store_page',
   text: `
-    with ${storeDeliveriesText(`on conflict (organization_id, (${occurrenceInOnce}), notification_id, channel_id,
-      (${addressInOnce}), step, occurrence_id) do nothing`)}
+    with ${storeDeliveriesText({
+      owner: '$1',
+      first: 2,
+      condition: `on conflict (organization_id, (${occurrenceInOnce}), notification_id, channel_id,
+        (${addressInOnce}), step, occurrence_id) do nothing`,
+    })}
     select ${storedIdsText}, array(select id from stored) as inserted`,
 };
 
@@ -331,7 +332,7 @@ export async function storePageAcrossTenants<Planned extends NewDelivery>(
   const { organization_id, id, priority, reason, retryAt } = page;
   const { rows } = await client.query<{ stored_at: Date; ids: string[]; inserted: string[] }>({
     ...insertPage,
-    values: deliveryArrays(owner, [page]),
+    values: [owner, ...newDeliveryValues([page])],
   });
   await beginStepsAcrossTenants(client, [page]);
   const { stored_at, ids, inserted } = rows[0]!;

@@ -12,13 +12,13 @@ export interface NewStep {
   began_at: Date;
 }
 
-/** SQL text: the primary key of `steps`. */
-export const stepKey = 'organization_id, occurrence_id, notification_id, number';
+/** The primary key of `steps`. */
+export const stepKey = ['organization_id', 'occurrence_id', 'notification_id', 'number'] as const;
 
 const insertSteps = {
   name: 'insert_steps',
   text: `
-    insert into steps (${stepKey}, step, priority, due_at, began_at)
+    insert into steps (${stepKey.join(', ')}, step, priority, due_at, began_at)
     select * from unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::smallint[], $5::smallint[], $6::smallint[],
       $7::timestamptz[], $8::timestamptz[])
     on conflict do nothing
@@ -30,16 +30,7 @@ type NewStepRow = NewStep & { organization_id: number; occurrence_id: string };
 
 export async function storeNewStepsAcrossTenants(client: pg.PoolClient, steps: NewStepRow[]): Promise<StepKey[]> {
   if (steps.length === 0) return [];
-  const names = [
-    'organization_id',
-    'occurrence_id',
-    'notification_id',
-    'number',
-    'step',
-    'priority',
-    'due_at',
-    'began_at',
-  ] as const;
+  const names = [...stepKey, 'step', 'priority', 'due_at', 'began_at'] as const;
   const values = names.map(name => steps.map(one => one[name]));
   return (await client.query<StepKey>({ ...insertSteps, values })).rows;
 }

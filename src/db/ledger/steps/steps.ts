@@ -15,6 +15,7 @@
 
 import type pg from 'pg';
 import { plainArray } from '../../connection/arrays.ts';
+import { columnsText } from '../columns.ts';
 import { addSuppressedAcrossTenants } from '../counts.ts';
 import type { Cursor } from '../cursor.ts';
 import type { NewDelivery } from '../deliver/deliveries.ts';
@@ -27,12 +28,12 @@ import {
 } from '../expand/expand.ts';
 import {
   claimedDeliveries,
-  deliveryArrays,
+  newDeliveryValues,
   pairWithIds,
   storeDeliveriesText,
   storedIdsText,
 } from '../expand/new-deliveries.ts';
-import { type ClaimRequest, claimValues, pickRoundRobin } from '../round-robin.ts';
+import { type ClaimRequest, claimText, claimValues } from '../round-robin.ts';
 import { outstandingText } from '../status-text.ts';
 import { completedColumns, completionEventsText } from '../webhooks/events.ts';
 import type { CountedCrash } from '../workers.ts';
@@ -68,32 +69,28 @@ export interface StepPage<Planned extends NewDelivery = NewDelivery> extends Exp
   next: NewStep | null;
 }
 
-// The commit does not wait for the disk, as with `claim_expanding`.
 const claim = {
   name: 'claim_steps',
-  text: `
-    with ${pickRoundRobin('steps', stepKey)}, hurry as materialized (
-      select set_config('synchronous_commit', 'off', true)
-    )
-    update steps s set owner = $8
-    from picked p, hurry
-    where s.organization_id = p.organization_id and s.occurrence_id = p.occurrence_id
-      and s.notification_id = p.notification_id and s.number = p.number
-    returning s.organization_id, s.occurrence_id, s.notification_id, s.number, s.step, s.priority, s.due_at, s.began_at,
-      s.cursor, s.told, s.suppressed`,
+  text: claimText({
+    queue: 'steps',
+    alias: 's',
+    key: stepKey,
+    returning: columnsText('s', [...stepKey, 'step', 'priority', 'due_at', 'began_at', 'cursor', 'told', 'suppressed']),
+    isAsynchronous: true,
+  }),
 };
 
 const findOccurrences = {
   name: 'find_occurrences_of_steps',
   text: `
-    select ${occurrenceColumns('o')}, o.cancelled_at
+    select ${columnsText('o', [...occurrenceColumns, 'cancelled_at'])}
     from unnest($1::bigint[], $2::uuid[]) as wanted (organization_id, id)
     join occurrences o on o.organization_id = wanted.organization_id and o.id = wanted.id`,
 };
 
 /** Claims due runs, until their page is stored. */
 export async function claimStepsAcrossTenants(pool: pg.Pool, request: ClaimRequest): Promise<ClaimedStep[]> {
-  const { rows } = await pool.query<StepRow>({ ...claim, values: [...claimValues(request), request.owner] });
+  const { rows } = await pool.query<StepRow>({ ...claim, values: claimValues(request) });
   if (rows.length === 0) return [];
   const byOccurrence = new Map(rows.map(row => [nameOf(row.organization_id, row.occurrence_id), row]));
   const keys = [...byOccurrence.values()];
@@ -131,7 +128,7 @@ const lockOwned = {
 const insertDeliveries = {
   name: 'store_step_deliveries',
   text: `
-    with ${storeDeliveriesText('on conflict do nothing')}
+    with ${storeDeliveriesText({ owner: '$1', first: 2, condition: 'on conflict do nothing' })}
     select ${storedIdsText}, array(select id from stored) as inserted`,
 };
 
@@ -230,7 +227,7 @@ export async function storeStepPagesAcrossTenants<Planned extends NewDelivery>(
 ): Promise<StoredDelivery<Planned>[]> {
   const { rows } = await client.query<{ stored_at: Date; ids: string[]; inserted: string[] }>({
     ...insertDeliveries,
-    values: deliveryArrays(owner, pages),
+    values: [owner, ...newDeliveryValues(pages)],
   });
   const { stored_at, ids, inserted } = rows[0]!;
   const paired = pairWithIds(pages, ids, inserted);

@@ -5,6 +5,7 @@
 
 import type { WebhookType } from '../../../core/configuration/webhooks.ts';
 import { endedStatuses } from '../../../core/history/statuses.ts';
+import { columnsText } from '../columns.ts';
 import { unknownCount } from '../expand/unexpanded-counts.ts';
 
 /** Evaluated once per statement, before any row. */
@@ -38,9 +39,11 @@ function insertMessagesText(rows: string, type: string, data: string, condition 
     where ${anyActive} and ${condition}`;
 }
 
-/** SQL text: columns of a delivery `d` that `deliveryEventsText` needs besides `event_id`. */
-export const deliveryEventColumns =
-  'd.organization_id, d.occurrence_id, d.id, d.user_id, d.channel_id, d.status, d.reason, d.provider, d.attempts';
+/** The columns of a delivery that `deliveryEventsText` needs besides `event_id`. */
+// biome-ignore format: one line
+export const eventColumns: readonly string[] = ['organization_id', 'occurrence_id', 'id', 'user_id', 'channel_id', 'status', 'reason', 'provider', 'attempts'];
+/** SQL text: the same of a delivery `d`. */
+export const deliveryEventColumns: string = columnsText('d', eventColumns);
 
 const deliveryData = `jsonb_build_object('delivery', c.id, 'occurrence', c.occurrence_id, 'event', ${eventPath('c')},
       'channel', ${channelSlug('c')}, 'user_id', c.user_id, 'status', c.status, 'reason', c.reason,
