@@ -2,7 +2,7 @@
  * Tracks the deliveries a worker has in flight, and how many more it may take on. This bounds memory and the number of
  * deliveries whose outcome a crash leaves unknown. Priority classes do not share capacity, and an organization gets at
  * most half of what the others leave free in a class. Even when nothing is left, an organization without deliveries in
- * flight gets a few: receivers that hang delay only their own tenants, however many there are. Deliveries that wait for a limit of their channel do not count: see limits.ts.
+ * flight gets a few: receivers that hang delay only their own tenants, however many there are. Deliveries that wait for a limit of their channel do not count: see channel-limits.ts.
  *
  * The faster messages are sent, the more may be in flight, so that a crash leaves at most half a second of work.
  */
@@ -59,10 +59,6 @@ export class InFlight {
   /** Returns the number in flight for each priority class. */
   counts(): number[] {
     return this.#counts.map(({ total }) => total);
-  }
-
-  deliveries(): Iterable<Delivery> {
-    return this.#deliveries.values();
   }
 
   ids(): number[] {

@@ -43,9 +43,9 @@ import { MessageUpdater } from './deliver/message-updates.ts';
 import { Outcomes } from './deliver/outcomes.ts';
 import { Senders } from './deliver/senders.ts';
 import { UnexpandedCounter } from './expand/unexpanded-counts.ts';
+import { ChannelLimits } from './limits/channel-limits.ts';
 import { DayLimits } from './limits/day-limits.ts';
-import { Limits } from './limits/limits.ts';
-import type { Log } from './log.ts';
+import { type Log, RareWarnings } from './log.ts';
 import type { ThreadData, ThreadReport, ThreadRequest } from './supervisor.ts';
 import { Meters } from './telemetry/meters.ts';
 import { WebhookDispatcher } from './webhooks.ts';
@@ -107,9 +107,9 @@ const goneAddresses = new GoneAddresses(disabling);
 const missingVariables = new MissingVariables();
 const slots = new Slots(settings.url, error => {
   log.warn({ err: error }, 'lost the connection that holds channel slots; opening another');
-  limits.connectionLost();
+  channelLimits.connectionLost();
 });
-const limits = new Limits({ pool }, slots);
+const channelLimits = new ChannelLimits({ pool }, slots);
 const dayLimits = new DayLimits(pool);
 const marker = new WorkMarker(memory);
 const rendering = new Rendering(log);
@@ -146,14 +146,15 @@ const worker: Worker = new Worker(
     track: createTracking(signer, settings.baseUrl),
     missingVariables,
     usage: new UsageMeter(db),
-    limits,
+    limits: [channelLimits, senders, dayLimits],
+    channelLimits,
     dayLimits,
     catchUp: () => listener.catchUp(),
     marker,
     meters,
     log,
+    warnings: new RareWarnings(log),
     traces,
-    isStopping: false,
     lastServed: { accepted: [], expanding: [], steps: [], deliveries: [] },
   },
   settings.url,
@@ -187,7 +188,7 @@ const updates = new MessageUpdater({
   rendering,
   providers,
   senders,
-  limits,
+  limits: [channelLimits, senders],
   meters,
   log,
   isHeld: () => instance.isPaused,

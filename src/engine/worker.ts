@@ -82,8 +82,8 @@ export class Worker {
     this.#engine = engine;
     this.#url = url;
     this.#dedupe = dedupe;
-    this.#inFlight = new InFlight(engine.limits.waiting);
-    engine.limits.onCapacity = () => this.#wake();
+    this.#inFlight = new InFlight(engine.channelLimits.waiting);
+    engine.channelLimits.onCapacity = () => this.#wake();
   }
 
   /** Returns the number of deliveries in flight for each priority class. */
@@ -118,7 +118,6 @@ export class Worker {
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#engine.marker.isReady = false;
-    this.#engine.isStopping = true;
     this.#engine.fence.stop();
     this.#engine.senders.interrupt();
     this.#wake();
@@ -187,7 +186,7 @@ export class Worker {
   async #sleep(woken: Promise<void>): Promise<void> {
     const timer = new AbortController();
     const now = performance.now();
-    const pauseMs = Math.max(0, Math.min(this.#hints.nextScanAt, this.#engine.limits.capacityAt(now)) - now);
+    const pauseMs = Math.max(0, Math.min(this.#hints.nextScanAt, this.#engine.channelLimits.capacityAt(now)) - now);
     await Promise.race([woken, sleep(pauseMs, undefined, { signal: timer.signal }).catch(() => {})]);
     timer.abort();
   }
@@ -197,7 +196,7 @@ export class Worker {
     const former = [...this.#former];
     const kept = await inheritAcrossTenants(this.#engine.pool, former, owner);
     this.#former.splice(0, former.length);
-    this.#engine.fence.adopt(this.#inFlight.deliveries(), owner, kept);
+    this.#engine.fence.adopt(kept, former);
     this.#isAdopted = true;
   }
 
@@ -219,7 +218,7 @@ export class Worker {
 
   /** Runs one round, most urgent first. Returns whether there was any work. */
   async #round(owner: number): Promise<boolean> {
-    const { limits, claims } = this.#engine;
+    const { channelLimits, claims } = this.#engine;
     const now = performance.now();
     this.#isShortOfCapacity = false;
     if (this.#hints.startScanIfDue(now)) {
@@ -227,7 +226,7 @@ export class Worker {
         this.#hints.add(queue, priority);
       }
     }
-    const requeued = limits.takeRequeued(now);
+    const requeued = channelLimits.takeRequeued(now);
     if (requeued.length > 0) {
       this.#hasClaimed = true;
       this.#sendClaimed(await claimTheseAcrossTenants(claims, owner, requeued));

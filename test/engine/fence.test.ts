@@ -58,8 +58,16 @@ test('after a lost lease, only what is still owned is sent', async () => {
   fence.lease = undefined;
   isReachable = true;
   fence.lease = leaseOf(2);
-  fence.adopt([kept, taken], 2, new Set([1]));
+  fence.adopt(new Set([1]), [1]);
   expect(await Promise.all(waiting)).toEqual([true, false]);
+});
+
+test('a claim that was lost stays lost when its delivery is claimed again and adopted', () => {
+  fence.lease = leaseOf(2);
+  fence.adopt(new Set(), [1]);
+  fence.lease = leaseOf(3);
+  fence.adopt(new Set([7]), [2]);
+  expect([fence.holds(delivery(1, 7)), fence.holds(delivery(2, 7))]).toEqual([false, true]);
 });
 
 test('a worker that stops does not wait for a lease', async () => {

@@ -3,62 +3,94 @@
  * sent and settled. A delivery ends as sent, failed, suppressed, cancelled, expired or unknown, or waits again as
  * retrying or pending.
  */
-import { digestLimits } from '../../core/decision/digest.ts';
-import { type Category, generalSlug } from '../../core/decision/preferences.ts';
+import type pg from 'pg';
 import { recheck } from '../../core/decision/recheck.ts';
-import { AppError } from '../../core/errors.ts';
-import type { Content } from '../../core/render/render.ts';
-import { isUnavailable } from '../../db/connection/pool.ts';
 import type { OccurrenceFacts } from '../../db/history/occurrences.ts';
 import { claimDeliveriesAcrossTenants, type Delivery, type Settlement } from '../../db/ledger/deliver/deliveries.ts';
-import { claimProgress, type Shares } from '../../db/ledger/round-robin.ts';
-import type { Span } from '../../lib/telemetry/traces.ts';
+import { claimProgress, type Queue, type Shares } from '../../db/ledger/round-robin.ts';
+import type { Announcements } from '../../lib/caching/announcements.ts';
+import type { Batcher } from '../../lib/load/batcher.ts';
+import type { Span, Traces } from '../../lib/telemetry/traces.ts';
 import { currentTime, timeAt } from '../../lib/time/clock.ts';
-import { isTracked } from '../../pipeline/message-links.ts';
-import { type MessageContext, renderDelivery } from '../../pipeline/messages.ts';
+import type { MissingVariables } from '../../pipeline/missing-variables.ts';
 import { acceptsAddress, type PlannedChannel } from '../../pipeline/plans.ts';
 import type { Outcome, Outgoing } from '../../providers/sending.ts';
-import { sendWithFiles } from '../attachments/attach.ts';
-import type { Engine } from '../engine.ts';
+import type { InboxWriter } from '../../services/audience/inbox.ts';
+import type { ChannelLimits } from '../limits/channel-limits.ts';
+import type { DayLimits } from '../limits/day-limits.ts';
+import { enter, type Limit } from '../limits/limits.ts';
+import type { Log, RareWarnings } from '../log.ts';
 import { retryWhileUnavailable } from '../retry-while-unavailable.ts';
+import type { Meters } from '../telemetry/meters.ts';
 import {
   endCall,
   endDelivery,
-  linkDigestItems,
   setChannelAttributes,
   setEventAttributes,
   startDelivery,
   traceFields,
 } from '../telemetry/spans.ts';
 import { type DeliveryState, readStates } from './delivery-states.ts';
-import { type CheckedContext, checkAgain, maySend, withdraw } from './last-check.ts';
+import type { Fence } from './fence.ts';
+import type { GoneAddresses } from './gone-addresses.ts';
+import { storeInApp } from './in-app.ts';
+import { loadFiles, type MessageFiles, type MessageTools, renderMessage, type SendContext } from './message.ts';
+import type { Outcomes } from './outcomes.ts';
+import type { Senders } from './senders.ts';
 import {
   postpone,
   settleCrowded,
   settleDayLimit,
   settleError,
-  settlementOf,
   settleOpenCircuit,
   settleOutcome,
   settleVerdict,
   waitForNextDay,
 } from './settlements.ts';
 
+export interface DeliverTools extends MessageTools {
+  /** One connection, for claims only: see `indexScansOnly`. */
+  claims: pg.Pool;
+  /** For the few statements that run for every message, also with `indexScansOnly`. */
+  hot: pg.Pool;
+  /** The organization that was served last, for each queue and priority class. */
+  lastServed: Record<Queue, number[]>;
+  /** Changes that can stop a message which is about to be sent, by organization. */
+  stops: Announcements;
+  /** Reads the state again after such a change. */
+  states: Batcher<Delivery, DeliveryState>;
+  /** Whether this worker still owns what it is about to send. */
+  fence: Fence;
+  /** All limits, in the order in which they are entered. */
+  limits: readonly Limit[];
+  channelLimits: ChannelLimits;
+  dayLimits: DayLimits;
+  senders: Senders;
+  inbox: InboxWriter;
+  outcomes: Outcomes;
+  goneAddresses: GoneAddresses;
+  missingVariables: MissingVariables;
+  meters: Meters;
+  log: Log;
+  warnings: RareWarnings;
+  /** Undefined when tracing is off. */
+  traces: Traces | undefined;
+}
+
 /** Messages that are rendered before the event loop gets to run: about 2 ms of work. */
 const messagesPerTick = 50;
 
 /** Claims due deliveries of one priority class; undefined when nothing was due. */
 export async function claimDeliveries(
-  engine: Engine,
+  { claims, lastServed, meters }: DeliverTools,
   owner: number,
   priority: number,
   max: number,
   shares: Shares,
 ): Promise<Delivery[] | undefined> {
-  const { claims, lastServed } = engine;
   const request = { priority, after: lastServed.deliveries[priority] ?? 0, max, owner, shares };
   const claimed = await claimDeliveriesAcrossTenants(claims, request);
-  engine.meters.batch('claim', claimed.length);
+  meters.batch('claim', claimed.length);
   lastServed.deliveries[priority] = claimProgress(request, claimed).after;
   return claimed.length === 0 && request.after === 0 ? undefined : claimed;
 }
@@ -66,40 +98,30 @@ export async function claimDeliveries(
 /** A claimed delivery, with its occurrence and recipient where they were just read and need not be read again. */
 export interface ClaimedDelivery {
   delivery: Delivery;
-  /** With the generation of `engine.stops` before it was read. */
-  state?: Required<DeliveryState> & { readAt: number };
+  state?: Required<ReadState>;
 }
 
-/** The state of a delivery as it was read, with the generation of `engine.stops` before. */
+/** The state of a delivery as it was read, with the generation of `stops` before. */
 type ReadState = DeliveryState & { readAt: number };
-
-/** A delivery that may be sent, with everything that rendering and sending it needs. */
-interface SendContext extends CheckedContext {
-  span: Span | undefined;
-  /** The provider's words if the address is gone. */
-  goneReason?: string;
-}
 
 /**
  * Sends all of these deliveries and resolves after the last one. Calls `onSettled` for each, with whether it is already
  * due again.
  */
 export async function deliverAll(
-  engine: Engine,
+  tools: DeliverTools,
   ready: ClaimedDelivery[],
   onSettled: (delivery: Delivery, isDue: boolean) => void,
 ): Promise<void> {
   const missing = ready.filter(({ state }) => !state).map(({ delivery }) => delivery);
-  const readAt = engine.stops.generation;
-  const states = await retryWhileUnavailable(engine.log, 'reading occurrences and recipients', () =>
-    readStates({ pool: engine.hot, plans: engine.plans }, missing),
+  const readAt = tools.stops.generation;
+  const states = await retryWhileUnavailable(tools.log, 'reading occurrences and recipients', () =>
+    readStates({ pool: tools.hot, plans: tools.plans }, missing),
   );
   const read = new Map(missing.map((delivery, index) => [delivery, { ...states[index]!, readAt }]));
   const sending: Promise<void>[] = [];
   for (const { delivery, state } of ready) {
-    const settled = deliverOne(engine, delivery, state ?? read.get(delivery)!).then(isDue =>
-      onSettled(delivery, isDue),
-    );
+    const settled = deliver(tools, delivery, state ?? read.get(delivery)!).then(isDue => onSettled(delivery, isDue));
     // Errors are reported by `Promise.all` below. Until then, an unhandled rejection would end the process.
     settled.catch(() => {});
     sending.push(settled);
@@ -109,314 +131,292 @@ export async function deliverAll(
   await Promise.all(sending);
 }
 
-async function deliverOne(engine: Engine, delivery: Delivery, state: ReadState): Promise<boolean> {
+/** Sends a delivery and stores the outcome. Returns whether it is already due again. */
+async function deliver(tools: DeliverTools, delivery: Delivery, state: ReadState): Promise<boolean> {
   const { occurrence } = state;
-  const span = startDelivery(engine, delivery, occurrence);
-  const settlement = await deliver(engine, delivery, state, span).catch(async error => {
-    const channel = await findChannel(engine, delivery).catch(() => undefined);
-    const settlement = settleError(delivery, error, channel);
-    const where = { occurrence: delivery.occurrence_id, delivery: delivery.id, ...traceFields(occurrence) };
-    if (settlement.tried) engine.log.error({ err: error, ...where }, 'sending failed');
-    else warnOnce(engine, error, where);
-    return settlement;
-  });
-  if (settlement) {
-    engine.meters.settled(delivery, settlement, occurrence);
-    const settling = span?.start('settle');
-    await engine.outcomes.settle(addStatistics(endByExpiry(settlement, occurrence), delivery, occurrence));
-    settling?.end();
-    endDelivery(span, settlement);
-  }
-  return settlement?.due_at instanceof Date && settlement.due_at.getTime() <= currentTime();
+  const span = startDelivery(tools, delivery, occurrence);
+  const result = await send(tools, delivery, state, span).catch(error => settleFailure(tools, delivery, state, error));
+  const { settlement, limited } = result;
+  tools.meters.settled(delivery, settlement, occurrence);
+  const settling = limited ? undefined : span?.start('settle');
+  const stored = toStored(result, delivery, occurrence);
+  await tools.outcomes.settle(stored);
+  settling?.end();
+  const dueAt = stored.due_at instanceof Date ? stored.due_at : undefined;
+  if (limited) tools.channelLimits.addRequeued(limited, delivery, dueAt!);
+  else endDelivery(span, settlement);
+  return dueAt !== undefined && dueAt.getTime() <= currentTime();
 }
 
-async function findChannel({ plans }: Engine, { organization_id, channel_id }: Delivery) {
+/** How a delivery is settled. */
+interface SendResult {
+  settlement: Settlement;
+  /** What is stored about the attempt. */
+  attempt?: Partial<Settlement>;
+  /** The channel whose limit it waits for. */
+  limited?: PlannedChannel;
+}
+
+async function settleFailure(
+  tools: DeliverTools,
+  delivery: Delivery,
+  { occurrence }: ReadState,
+  error: Error,
+): Promise<SendResult> {
+  const channel = await findChannel(tools, delivery).catch(() => undefined);
+  const settlement = settleError(delivery, error, channel);
+  const fields = { err: error, occurrence: delivery.occurrence_id, delivery: delivery.id, ...traceFields(occurrence) };
+  if (settlement.tried) tools.log.error(fields, 'sending failed');
+  else tools.warnings.warn(fields, 'messages wait, and are tried again without costing an attempt');
+  return { settlement };
+}
+
+/** Adds what the statistics need. A delivery that would wait beyond the expiry of its occurrence is due then: its end is known in time. */
+function toStored(
+  { settlement, attempt }: SendResult,
+  { digest_id, step, created_at, released_at }: Delivery,
+  occurrence: OccurrenceFacts | undefined,
+): Settlement {
+  if (!occurrence) return settlement;
+  const { due_at } = settlement;
+  const { event_id, expires_at } = occurrence;
+  return {
+    ...settlement,
+    ...attempt,
+    event_id,
+    // The time that a digest, a step, a pause or quiet hours wait is not latency.
+    since: digest_id ? null : (released_at ?? (step === 0 ? occurrence.due_at : created_at)),
+    due_at: expires_at && due_at instanceof Date && due_at > expires_at ? expires_at : due_at,
+  };
+}
+
+async function findChannel({ plans }: DeliverTools, { organization_id, channel_id }: Delivery) {
   return (await plans.listChannels(organization_id)).find(one => one.id === channel_id);
 }
 
-/** Makes a delivery that would wait beyond the expiry of its occurrence due then: its end is known in time. */
-function endByExpiry(settlement: Settlement, occurrence: OccurrenceFacts | undefined): Settlement {
-  const expiresAt = occurrence?.expires_at;
-  const { due_at } = settlement;
-  return expiresAt && due_at instanceof Date && due_at > expiresAt ? { ...settlement, due_at: expiresAt } : settlement;
+/** The rows of the table of deliveries in docs/architecture.md that leave the state `sending`, in order. */
+async function send(
+  tools: DeliverTools,
+  claimed: Delivery,
+  state: ReadState,
+  span: Span | undefined,
+): Promise<SendResult> {
+  // Check.
+  const checked = await check(tools, claimed, state, span);
+  if ('status' in checked) return { settlement: checked };
+  const delivery = chooseProvider(tools, claimed, checked.channel);
+  const { provider_index: index } = delivery;
+  const dayEnd = tools.dayLimits.findWait(checked.channel, index, performance.now());
+  if (dayEnd) return { settlement: waitForNextDay(delivery, dayEnd) };
+  if (isCrowded(tools, delivery, checked)) return { settlement: settleCrowded(delivery, currentTime()) };
+
+  // Enter the limits.
+  const entry = await enter(tools.limits, checked.channel, delivery);
+  if ('by' in entry) {
+    if (entry.by === 'day') return { settlement: settleDayLimit(delivery, checked.channel, entry, currentTime()) };
+    if (entry.by === 'channel') {
+      const { dueAt: due_at, detail } = entry;
+      return { settlement: postpone(delivery, { due_at, detail }), limited: checked.channel };
+    }
+    // Another worker, or this one after its restart, sends it.
+    if (tools.fence.isStopping) return { settlement: withdraw(delivery) };
+    return send(tools, claimed, await readAgain(tools, claimed), span);
+  }
+  let outcome: Outcome;
+  let result: SendResult;
+  let isSent = false;
+  let files: MessageFiles | undefined;
+  try {
+    if (tools.fence.isStopping) return { settlement: withdraw(delivery) };
+    const current = maySend(tools, delivery, checked) ? checked : await checkAgain(tools, delivery, checked, span);
+    if ('status' in current) return { settlement: current };
+
+    // Render, with files.
+    const message = await renderMessage(tools, delivery, current, span);
+    if ('status' in message) return { settlement: message };
+    const { outgoing, snapshotId } = message;
+    if (current.occurrence.attachments || outgoing.content.attachments) {
+      const loaded = await loadFiles(tools, delivery, current, outgoing.content);
+      if (loaded && 'status' in loaded) return { settlement: loaded };
+      files = loaded;
+    }
+
+    // Check for the last time.
+    const last = maySend(tools, delivery, current) ? current : await checkAgain(tools, delivery, current, span);
+    if ('status' in last) return { settlement: last };
+    const { channel, person } = last;
+    // Nothing is awaited between this check and the call: while the circuit is half-open, only one message may be sent.
+    const openUntil = tools.senders.circuitOpenUntil(channel, index, performance.now());
+    if (openUntil > 0) {
+      return { settlement: settleOpenCircuit(delivery, channel, timeAt(openUntil), currentTime()) };
+    }
+    if (isCrowded(tools, delivery, last)) return { settlement: settleCrowded(delivery, currentTime()) };
+    recordMissingVariables(tools, delivery, outgoing);
+
+    // Call.
+    const { name } = channel.providers[index]!.provider;
+    const call = span?.start('send', 'call');
+    const beganAt = performance.now();
+    outcome =
+      name === 'inbox'
+        ? await storeInApp(tools.inbox, delivery, last.plan, files?.content ?? outgoing.content)
+        : await tools.senders.send(
+            channel,
+            index,
+            toCall(tools, delivery, last, { outgoing, files, traceparent: call?.traceparent }),
+            () => tools.fence.holds(delivery),
+          );
+    endCall(call, name, outcome);
+
+    // Settle.
+    if (!outcome.ok && outcome.withdrawn) {
+      const stopped = isUnchanged(tools, delivery, last) ? last : await checkAgain(tools, delivery, last, span);
+      return { settlement: 'status' in stopped ? stopped : withdraw(delivery) };
+    }
+    tools.meters.attempted(channel.type, name, outcome);
+    const settlement = settleOutcome(delivery, channel, outcome, outgoing, currentTime());
+    const { tried, status, reason } = settlement;
+    const ms = Math.round(performance.now() - beganAt);
+    const attempt = {
+      snapshot_id: snapshotId,
+      user_version: person.version === delivery.user_version ? null : person.version,
+      attempt: tried ? { began_at: new Date(timeAt(beganAt)), ms } : null,
+      ...(status === 'sent' && files?.detail && { detail: files.detail }),
+    };
+    isSent = status === 'sent' || reason === 'unknown';
+    result = { settlement, attempt };
+  } finally {
+    files?.release?.();
+    entry.leave(isSent);
+  }
+  // By now, the provider can take the next message.
+  if (!outcome.ok && outcome.gone) await disableGone(tools, delivery, checked, outcome.reason);
+  return result;
 }
 
-/** The causes that make many messages wait are logged once a minute each. */
-const warnEveryMs = 60_000;
-const maxWarnings = 1_000;
-const warnedAt = new Map<string, number>();
-
-function warnOnce(engine: Engine, error: Error, where: object): void {
-  const now = performance.now();
-  if (now - (warnedAt.get(error.message) ?? Number.NEGATIVE_INFINITY) < warnEveryMs) return;
-  if (warnedAt.size >= maxWarnings) warnedAt.clear();
-  warnedAt.set(error.message, now);
-  engine.log.warn({ err: error, ...where }, 'messages wait, and are tried again without costing an attempt');
-}
-
-/** Returns how to settle the delivery; undefined when that is already stored. */
-async function deliver(
-  engine: Engine,
+/**
+ * Checks a delivery against the current state. Returns the context to send it with, or how to settle it if it may not be sent
+ * now.
+ */
+async function check(
+  tools: DeliverTools,
   delivery: Delivery,
   { occurrence, person, readAt }: ReadState,
   span: Span | undefined,
-): Promise<Settlement | undefined> {
-  const { organization_id: organizationId } = delivery;
-  const channel = await findChannel(engine, delivery);
-  if (channel) engine.meters.rememberType(channel);
-  const plan = occurrence && (await engine.plans.findEvent(organizationId, occurrence.event_id));
+): Promise<SendContext | Settlement> {
+  const channel = await findChannel(tools, delivery);
+  const plan = occurrence && (await tools.plans.findEvent(delivery.organization_id, occurrence.event_id));
+  if (channel) tools.meters.rememberType(channel);
   if (channel) setChannelAttributes(span, channel);
   if (plan) setEventAttributes(span, plan);
   const verdict = recheck({ delivery, occurrence, person, channel, plan }, currentTime());
   if (verdict) return settleVerdict(delivery, verdict);
-  skipProviders(engine, delivery, channel!);
-  const read = { occurrence: occurrence!, person: person!, channel: channel!, plan: plan!, readAt };
-  const context: SendContext = { delivery, ...read, span };
-  const wait = engine.dayLimits.findWait(channel!, delivery.provider_index, performance.now());
-  if (wait) return waitForNextDay(delivery, wait);
-  if (isCrowded(engine, context)) return settleCrowded(delivery, currentTime());
-  if (channel!.ratePerSecond === null && channel!.concurrency === null) {
-    return disableIfGone(engine, context, await attempt(engine, context));
-  }
-  const admission = await engine.limits.acquire(channel!, delivery);
-  if ('dueAt' in admission) {
-    await engine.outcomes.settle(postpone(delivery, { due_at: admission.dueAt, detail: admission.detail }));
-    engine.limits.addRequeued(channel!, delivery, admission.dueAt);
-    return undefined;
-  }
-  return disableIfGone(engine, context, await attempt(engine, context).finally(admission.release));
+  return { occurrence: occurrence!, person: person!, channel: channel!, plan: plan!, readAt };
+}
+
+/**
+ * Returns whether the message may be sent now: this worker owns it, and nothing has changed since its state was read. Nothing is
+ * sent after it was cancelled, paused, disabled, deleted or opted out of, however long it waited for its provider, nor by a
+ * worker that no longer owns it. Announcements keep it cheap: without one since the message was read, there is nothing to
+ * read. While the listener is disconnected, everything is read again.
+ */
+function maySend(tools: DeliverTools, delivery: Delivery, context: SendContext): boolean {
+  return tools.fence.isFresh(delivery) && !tools.outcomes.isBehind && isUnchanged(tools, delivery, context);
+}
+
+function isUnchanged({ stops }: DeliverTools, { organization_id }: Delivery, { readAt }: SendContext): boolean {
+  return stops.isCurrent(organization_id, readAt);
+}
+
+/** Waits for the worker's lease, and checks the delivery against the current state if that has changed. */
+async function checkAgain(
+  tools: DeliverTools,
+  delivery: Delivery,
+  context: SendContext,
+  span: Span | undefined,
+): Promise<SendContext | Settlement> {
+  await tools.outcomes.catchUp();
+  if (!(await tools.fence.hold(delivery))) return withdraw(delivery);
+  if (isUnchanged(tools, delivery, context)) return context;
+  return check(tools, delivery, await readAgain(tools, delivery), span);
+}
+
+async function readAgain({ stops, states }: DeliverTools, delivery: Delivery): Promise<ReadState> {
+  const readAt = stops.generation;
+  return { ...(await states.add(delivery)), readAt };
+}
+
+/** Settles a delivery that was not handed over. This has no effect if another worker has taken it over. */
+function withdraw(delivery: Delivery): Settlement {
+  return postpone(delivery, { due_at: new Date(currentTime()) });
 }
 
 /**
  * Moves a delivery on to the first provider, from its current one, that can send to its address and has not used up its day.
  * If all have, it stays with the first one that can send to its address.
  */
-function skipProviders({ dayLimits }: Engine, delivery: Delivery, channel: PlannedChannel): void {
+function chooseProvider({ dayLimits }: DeliverTools, delivery: Delivery, channel: PlannedChannel): Delivery {
   const { providers } = channel;
-  if (providers.length === 1) return;
+  if (providers.length === 1) return delivery;
   const { provider_index: current, address } = delivery;
   const able = [...providers.keys()].filter(i => i >= current && acceptsAddress(providers[i]!, address ?? ''));
   const free = able.find(i => !dayLimits.findWait(channel, i, performance.now()));
-  delivery.provider_index = free ?? able[0] ?? current;
+  const chosen = free ?? able[0] ?? current;
+  return chosen === current ? delivery : { ...delivery, provider_index: chosen };
 }
 
-function isCrowded({ senders }: Engine, { channel, delivery }: SendContext): boolean {
+function isCrowded({ senders }: DeliverTools, delivery: Delivery, { channel }: SendContext): boolean {
   return senders.isCrowded(channel, delivery.provider_index, delivery.address ?? '', performance.now());
 }
 
-async function attempt(engine: Engine, context: SendContext): Promise<Settlement> {
-  for (;;) {
-    const release = await engine.senders.acquire(context.channel, context.delivery);
-    try {
-      const settlement = await (release ? sendWithinDay(engine, context) : findStop(engine, context));
-      if (settlement) return settlement;
-    } finally {
-      release?.();
-    }
-  }
-}
-
-/** Returns how to settle the delivery if it may no longer be sent, or not by this process. */
-async function findStop(engine: Engine, context: SendContext): Promise<Settlement | undefined> {
-  // Another worker, or this one after its restart, sends it.
-  if (engine.isStopping) return withdraw(context.delivery);
-  return maySend(engine, context) ? undefined : checkAgain(engine, context);
-}
-
-/** Disables or suppresses an address that is gone, before the outcome is stored. By now, the provider can take the next message. */
-async function disableIfGone(engine: Engine, context: SendContext, settlement: Settlement): Promise<Settlement> {
-  const { delivery, occurrence, channel, goneReason: reason } = context;
-  if (reason === undefined) return settlement;
-  const { organization_id: organizationId, user_id: userId, address } = delivery;
-  try {
-    const source = channel.providers[delivery.provider_index]!.provider.name;
-    await engine.goneAddresses.disable({ organizationId, userId, value: address!, reason, channel, source });
-  } catch (error) {
-    // The outcome counts all the same.
-    const where = { occurrence: delivery.occurrence_id, ...traceFields(occurrence) };
-    engine.log.warn({ err: error, ...where }, 'could not disable an address that no longer exists');
-  }
-  return settlement;
-}
-
-/**
- * Sends the message if the provider's limit for the day allows it. Reserving it can take long, so that comes before the check.
- * A message that was not sent does not count.
- */
-async function sendWithinDay(engine: Engine, context: SendContext): Promise<Settlement> {
-  const { delivery, channel } = context;
-  const { provider_index: index } = delivery;
-  const wait = await engine.dayLimits.reserve(channel, index, performance.now());
-  if (wait) return settleDayLimit(delivery, channel, wait, currentTime());
-  let settlement: Settlement | undefined;
-  try {
-    settlement = (await findStop(engine, context)) ?? (await renderAndSend(engine, context));
-    return settlement;
-  } finally {
-    const counts = settlement && (settlement.status === 'sent' || settlement.reason === 'unknown');
-    if (!counts) engine.dayLimits.giveBack(channel, index, performance.now());
-  }
-}
-
-async function renderAndSend(engine: Engine, context: SendContext): Promise<Settlement> {
-  const { delivery, span } = context;
-  let outgoing: Outgoing;
-  let snapshotId: string;
-  const rendering = span?.start('render');
-  try {
-    [outgoing, snapshotId] = await renderOutgoing(engine, context);
-    rendering?.end();
-  } catch (error) {
-    rendering?.end(error instanceof AppError ? 'template.failed' : 'service.internal');
-    if (!(error instanceof AppError)) throw error;
-    return settlementOf(delivery, { status: 'failed', reason: 'template.failed', detail: error.message });
-  }
-  if (!context.occurrence.attachments && !outgoing.content.attachments)
-    return sendRendered(engine, context, outgoing, snapshotId);
-  return sendWithFiles(engine, context, outgoing, message => sendRendered(engine, context, message, snapshotId));
-}
-
-async function sendRendered(
-  engine: Engine,
+/** Returns the message as its provider gets it. */
+function toCall(
+  tools: DeliverTools,
+  delivery: Delivery,
   context: SendContext,
-  outgoing: Outgoing,
-  snapshotId: string,
-): Promise<Settlement> {
-  const { delivery, span } = context;
-  const { provider_index: index } = delivery;
-  let stopped = maySend(engine, context) ? undefined : await checkAgain(engine, context);
-  if (stopped) return stopped;
-  const { occurrence, person, channel } = context;
-  // Nothing is awaited between this check and the call: while the circuit is half-open, only one message may be sent.
-  const openUntil = engine.senders.circuitOpenUntil(channel, index, performance.now());
-  if (openUntil > 0) return settleOpenCircuit(delivery, channel, timeAt(openUntil), currentTime());
-  if (isCrowded(engine, context)) return settleCrowded(delivery, currentTime());
-  recordMissingVariables(engine, delivery, outgoing);
-  const { name } = channel.providers[index]!.provider;
-  const inApp = name === 'inbox';
-  const call = span?.start('send', 'call');
-  const traceparent = call?.traceparent ?? occurrence.traceparent;
-  if (traceparent) outgoing.traceparent = traceparent;
-  outgoing.mayStillSend = () =>
-    maySend(engine, context) ||
-    checkAgain(engine, context).then(settlement => {
-      stopped = settlement;
-      return !settlement;
-    });
-  const beganAt = performance.now();
-  const outcome = await (inApp
-    ? storeInApp(engine, context, outgoing)
-    : engine.senders.send(channel, index, outgoing, () => engine.fence.holds(delivery)));
-  endCall(call, name, outcome);
-  if (stopped) return stopped;
-  if (!outcome.ok && outcome.withdrawn) return withdraw(delivery);
-  engine.meters.attempted(channel.type, name, outcome);
-  if (!outcome.ok && outcome.gone && channel.reach === 'address') context.goneReason = outcome.reason;
-  const attempt = { began_at: new Date(timeAt(beganAt)), ms: Math.round(performance.now() - beganAt) };
-  const user_version = person.version === delivery.user_version ? null : person.version;
-  const settlement = settleOutcome(delivery, channel, outcome, outgoing, currentTime());
-  return { ...settlement, snapshot_id: snapshotId, user_version, attempt: settlement.tried ? attempt : null };
-}
-
-/**
- * Sends an in-app message by storing it. Its id is the delivery's, so storing it again after a crash or a lost response
- * has no effect. An unavailable database is handled by `settleError` and costs no attempt.
- */
-async function storeInApp(engine: Engine, context: SendContext, { id, content }: Outgoing): Promise<Outcome> {
-  const { delivery, plan } = context;
-  const { organization_id, user_id, occurrence_id } = delivery;
-  const { title, text: body, avatar } = content;
-  const actions = content.actions?.map(({ event, ...action }) =>
-    event === undefined ? action : { ...action, event: `${plan.project.slug}/${plan.application.slug}/${event}` },
-  );
-  const fields = { title, body, category: plan.topic.category.slug, avatar, actions };
-  try {
-    await engine.inbox.add({ organization_id, user_id, id: delivery.id, occurrence_id, ...fields });
-    return { ok: true, id };
-  } catch (error) {
-    if (isUnavailable(error)) throw error;
-    // If the user was deleted meanwhile, the check before the next attempt finds out.
-    return { ok: false, retry: true, reason: `the message could not be stored: ${(error as Error).message}` };
-  }
-}
-
-async function renderOutgoing(engine: Engine, sendContext: SendContext): Promise<[Outgoing, snapshotId: string]> {
-  const { delivery, channel, plan } = sendContext;
-  const html = channel.providers[delivery.provider_index]!.provider.reads !== 'text';
-  const mark = () => engine.marker.set(delivery.organization_id, delivery.occurrence_id, delivery.id);
-  const notification = plan.notifications.find(one => one.id === delivery.notification_id);
-  const digest = await readDigest(engine, delivery, notification?.maxItems);
-  if (digest) linkDigestItems(sendContext.span, sendContext.occurrence.traceparent, digest.traceparents);
-  const context: MessageContext = { ...sendContext, mark, ...(digest && { digestItems: digest }) };
-  const { content, message, renderContext, links, acknowledgeUrl, locale } = await renderDelivery(
-    engine.plans,
-    context,
-    html,
-  );
-  engine.marker.clear();
-  const snapshotId = await engine.snapshots.store(message, plan, channel, renderContext);
-  const outgoing: Outgoing = {
-    id: `${delivery.occurrence_id}.${delivery.id}`,
-    address: delivery.address ?? '',
-    content: channel.type === 'email' && isTracked(plan.topic.category) ? track(engine, delivery, content) : content,
-    createdAt: delivery.created_at,
-    returnPath: () => engine.returnPathOf(delivery),
-    ...(channel.type === 'email' && isChosen(plan.topic.category) && { category: plan.topic.category.slug }),
-    ...(links && channel.type === 'email' && { unsubscribeUrl: links.unsubscribe_url }),
-    ...(acknowledgeUrl && { acknowledgeUrl }),
-    ...engine.buttonsFor(delivery, channel, { ...content, acknowledgeUrl, locale }),
-    ...(locale && { locale }),
-    tags: {
-      organization: plan.organization.slug,
-      event: `${plan.project.slug}/${plan.application.slug}/${plan.slug}`,
-      notification: notification?.name ?? String(delivery.notification_id),
-    },
+  {
+    outgoing,
+    files,
+    traceparent = context.occurrence.traceparent ?? undefined,
+  }: { outgoing: Outgoing; files: MessageFiles | undefined; traceparent: string | undefined },
+): Outgoing {
+  return {
+    ...outgoing,
+    ...(files?.content && { content: files.content }),
+    ...(files?.attachments && { attachments: files.attachments }),
+    ...(traceparent && { traceparent }),
+    mayStillSend: () =>
+      maySend(tools, delivery, context) ||
+      checkAgain(tools, delivery, context, undefined).then(checked => !('status' in checked)),
   };
-  return [outgoing, snapshotId];
-}
-
-/** Whether the category is one that recipients can leave, and not the one of events without a category. */
-function isChosen({ slug, kind }: Category): boolean {
-  return kind !== 'required' && slug !== generalSlug;
-}
-
-/** The history shows the message without this: links that are followed there must not count. */
-function track(engine: Engine, { organization_id, occurrence_id, id }: Delivery, content: Content): Content {
-  if (content.html === undefined || !engine.track) return content;
-  const reference = { organizationId: organization_id, occurrence: occurrence_id, id };
-  return { ...content, html: engine.track(reference, content.html) };
-}
-
-/** Closes the delivery's digest and returns its items. A retry adds nothing, because the digest stays closed. */
-async function readDigest(
-  { digests }: Engine,
-  { organization_id, digest_id }: Delivery,
-  max: number = digestLimits.defaultMax,
-) {
-  return digest_id === null ? undefined : digests.add({ organizationId: organization_id, id: digest_id, max });
 }
 
 /** Records variables missing from the message once per delivery, with its first attempt. */
-function recordMissingVariables(engine: Engine, delivery: Delivery, { content, tags }: Outgoing): void {
+function recordMissingVariables(tools: DeliverTools, delivery: Delivery, { content, tags }: Outgoing): void {
   if (content.missing.length === 0 || delivery.attempts > 1) return;
   const { organization_id: organizationId, notification_id: notificationId, version } = delivery;
-  engine.missingVariables.record(
+  tools.missingVariables.record(
     { organizationId, notificationId, version, where: tags },
     content.missing,
     currentTime(),
   );
 }
 
-/** Adds what the statistics need from the occurrence. */
-function addStatistics(
-  settlement: Settlement,
-  { digest_id, step, created_at, released_at }: Delivery,
-  occurrence: OccurrenceFacts | undefined,
-): Settlement {
-  if (occurrence) {
-    settlement.event_id = occurrence.event_id;
-    // The time that a digest, a step, a pause or quiet hours wait is not latency.
-    settlement.since = digest_id ? null : (released_at ?? (step === 0 ? occurrence.due_at : created_at));
+/** Disables or suppresses an address that is gone, before the outcome is stored. */
+async function disableGone(
+  tools: DeliverTools,
+  delivery: Delivery,
+  { channel, occurrence }: SendContext,
+  reason: string,
+): Promise<void> {
+  if (channel.reach !== 'address') return;
+  const { organization_id: organizationId, user_id: userId, address } = delivery;
+  try {
+    const source = channel.providers[delivery.provider_index]!.provider.name;
+    await tools.goneAddresses.disable({ organizationId, userId, value: address!, reason, channel, source });
+  } catch (error) {
+    // The outcome counts all the same.
+    const where = { occurrence: delivery.occurrence_id, ...traceFields(occurrence) };
+    tools.log.warn({ err: error, ...where }, 'could not disable an address that no longer exists');
   }
-  return settlement;
 }

@@ -20,19 +20,22 @@ const fenceMs = 3_000;
  */
 const freshMs = 1_000;
 const renewMs = 500;
-/** The owner of a delivery that another worker has taken over. */
-const lost = 0;
 
-type Owned = Pick<Delivery, 'owner'>;
+type Owned = Pick<Delivery, 'id' | 'owner'>;
 
 export class Fence {
   #lease: WorkerLease | undefined;
+  /** Deliveries that were moved to the lease from lost ones, by id, with the first of these. An earlier claim is another one's. */
+  #adopted: ReadonlyMap<number, number> = new Map();
+  /** Whether it is known what was moved to the current lease. */
+  #isAdopted = false;
   #isStopping = false;
   readonly #waiting: (() => void)[] = [];
 
   /** The current lease; undefined while there is none. */
   set lease(lease: WorkerLease | undefined) {
     this.#lease = lease;
+    this.#isAdopted = false;
     this.#wake();
   }
 
@@ -42,16 +45,20 @@ export class Fence {
     this.#wake();
   }
 
+  get isStopping(): boolean {
+    return this.#isStopping;
+  }
+
   /** Returns whether the delivery may be handed to a provider right now. */
-  holds({ owner }: Owned): boolean {
+  holds(delivery: Owned): boolean {
     const lease = this.#lease;
-    return lease !== undefined && owner === lease.id && elapsedMs(lease.confirmedAt) < fenceMs;
+    return lease !== undefined && this.#owns(lease, delivery) && elapsedMs(lease.confirmedAt) < fenceMs;
   }
 
   /** Returns whether it may be, and the lease was confirmed just now; otherwise call `hold`. */
-  isFresh({ owner }: Owned): boolean {
+  isFresh(delivery: Owned): boolean {
     const lease = this.#lease;
-    if (!lease || owner !== lease.id) return false;
+    if (!lease || !this.#owns(lease, delivery)) return false;
     const ageMs = elapsedMs(lease.confirmedAt);
     // A lease that cannot be confirmed is replaced by the worker.
     if (ageMs > renewMs) lease.confirm().catch(() => {});
@@ -61,9 +68,9 @@ export class Fence {
   /** Waits until the lease is confirmed. Returns false if another worker has the delivery, or this one stops. */
   async hold(delivery: Owned): Promise<boolean> {
     if (this.isFresh(delivery)) return true;
-    while (!this.#isStopping && delivery.owner !== lost) {
+    while (!this.#isStopping && !this.#isLost(delivery)) {
       const lease = this.#lease;
-      if (lease?.id === delivery.owner) await lease.confirm().catch(() => this.#change(lease));
+      if (lease && this.#owns(lease, delivery)) await lease.confirm().catch(() => this.#change(lease));
       else await this.#change(lease);
       // On a busy machine, the confirmation itself may have taken longer than `freshMs`.
       if (this.holds(delivery)) return true;
@@ -72,11 +79,20 @@ export class Fence {
   }
 
   /** After a lease was replaced, keeps the deliveries that were moved to the new one, and gives up the others. */
-  adopt(deliveries: Iterable<Owned & Pick<Delivery, 'id'>>, owner: number, kept: ReadonlySet<number>): void {
-    for (const delivery of deliveries) {
-      if (delivery.owner !== owner) delivery.owner = kept.has(delivery.id) ? owner : lost;
-    }
+  adopt(kept: ReadonlySet<number>, former: readonly number[]): void {
+    const first = Math.min(...former);
+    this.#adopted = new Map([...kept].map(id => [id, this.#adopted.get(id) ?? first]));
+    this.#isAdopted = true;
     this.#wake();
+  }
+
+  #owns(lease: WorkerLease, { owner, id }: Owned): boolean {
+    return owner === lease.id || (this.#isAdopted && owner >= (this.#adopted.get(id) ?? Number.POSITIVE_INFINITY));
+  }
+
+  /** Returns whether another worker has taken the delivery over. */
+  #isLost(delivery: Owned): boolean {
+    return this.#lease !== undefined && this.#isAdopted && !this.#owns(this.#lease, delivery);
   }
 
   /** Resolves when the lease, or what it owns, has changed. */

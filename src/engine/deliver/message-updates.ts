@@ -30,7 +30,7 @@ import { listUpdatable } from '../../providers/provider.ts';
 import type { Outcome, SentMessage } from '../../providers/sending.ts';
 import type { Deps } from '../../services/deps.ts';
 import { viewMessage } from '../../services/history/messages.ts';
-import type { Limits } from '../limits/limits.ts';
+import { enter, type Limit } from '../limits/limits.ts';
 import type { Log } from '../log.ts';
 import type { Meters } from '../telemetry/meters.ts';
 import type { Senders } from './senders.ts';
@@ -52,7 +52,8 @@ interface UpdateTools extends Pick<Deps, 'db' | 'pool' | 'plans' | 'rendering' |
   /** The connections of the queue, with index scans only. */
   queue: pg.Pool;
   senders: Senders;
-  limits: Limits;
+  /** All limits of changes, in the order in which they are entered. */
+  limits: readonly Limit[];
   meters: Meters;
   log: Log;
   /** While true, nothing is sent. */
@@ -205,8 +206,8 @@ export class MessageUpdater {
   }
 
   async #change(organizationId: number, update: ClaimedUpdate, claim: Claim): Promise<Attempt> {
-    const { plans, limits, senders } = this.#tools;
-    const { change, delivery_id, provider, provider_index, priority } = update;
+    const { db, plans, limits, senders } = this.#tools;
+    const { change, occurrence_id, delivery_id, user_id, provider, provider_index, priority } = update;
     const channels = await plans.listChannels(organizationId);
     const channel = channels.find(({ id }) => id === update.channel_id);
     if (!channel) return refuse(change, 'the channel has been deleted');
@@ -218,40 +219,29 @@ export class MessageUpdater {
     const openUntil = senders.circuitOpenUntil(channel, index, performance.now());
     // Spread, so that the updates of a large fan-out are not all claimed again at once.
     if (openUntil > 0) return { until: timeAt(openUntil) + Math.random() * busyMs };
-    if (channel.ratePerSecond === null && channel.concurrency === null)
-      return this.#call(organizationId, update, claim, channel, index, action);
-    // Another id than that of the delivery, which the engine may be sending again.
-    const admission = await limits.acquire(channel, { organization_id: organizationId, priority, id: -delivery_id });
-    if ('dueAt' in admission) return { until: admission.dueAt.getTime() };
-    return this.#call(organizationId, update, claim, channel, index, action).finally(() => admission.release());
-  }
-
-  async #call(
-    organizationId: number,
-    update: ClaimedUpdate,
-    claim: Claim,
-    channel: PlannedChannel,
-    index: number,
-    action: UpdateAction,
-  ): Promise<Attempt> {
-    const { db, senders } = this.#tools;
-    const { occurrence_id, delivery_id, user_id, priority } = update;
-    const sent = await this.#render(organizationId, update, channel, action);
-    if (update.provider === 'inbox') {
-      const revised = { body: sent.content.text, isRetracted: action === 'retract' };
-      await db.transaction().execute(trx => reviseInboxMessage(trx, organizationId, user_id, delivery_id, revised));
-      return { action, outcome: { ok: true } };
-    }
-    const release = await senders.acquire(channel, { provider_index: index, priority, occurrence_id });
-    if (!release) return { until: currentTime() };
+    const entry = await enter(limits, channel, {
+      organization_id: organizationId,
+      occurrence_id,
+      // Another id than that of the delivery, which the engine may be sending again.
+      id: -delivery_id,
+      priority,
+      provider_index: index,
+    });
+    if ('by' in entry) return { until: entry.by === 'stop' ? currentTime() : entry.dueAt.getTime() };
     try {
+      const sent = await this.#render(organizationId, update, channel, action);
+      if (provider === 'inbox') {
+        const revised = { body: sent.content.text, isRetracted: action === 'retract' };
+        await db.transaction().execute(trx => reviseInboxMessage(trx, organizationId, user_id, delivery_id, revised));
+        return { action, outcome: { ok: true } };
+      }
       const openUntil = senders.circuitOpenUntil(channel, index, performance.now());
       if (openUntil > 0) return { until: timeAt(openUntil) };
       const outcome = await senders.change(channel, index, action, sent, claim.isValid);
       if (!outcome.ok && outcome.withdrawn) return { until: currentTime() };
       return !outcome.ok && outcome.local ? { until: currentTime() + busyMs } : { action, outcome };
     } finally {
-      release();
+      entry.leave(true);
     }
   }
 

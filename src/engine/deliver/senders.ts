@@ -6,12 +6,12 @@
 import { canonicalJson } from '../../core/json.ts';
 import { lookUp } from '../../core/lookup.ts';
 import type { UpdateAction } from '../../core/message/message-updates.ts';
-import type { Delivery } from '../../db/ledger/deliver/deliveries.ts';
 import { PrioritySemaphore } from '../../lib/load/priority-semaphore.ts';
 import { withHandoverCheck } from '../../lib/network/handover.ts';
 import type { Outbound } from '../../lib/network/outbound.ts';
 import { acceptsAddress, type PlannedChannel, type PlannedProvider } from '../../pipeline/plans.ts';
 import type { Outcome, Outgoing, Sender, SentMessage, Tools } from '../../providers/sending.ts';
+import { type Admission, type Entrant, type Entry, interrupted, type Limit } from '../limits/limits.ts';
 import type { Circuit } from '../telemetry/meters.ts';
 import { Destinations } from './destinations.ts';
 
@@ -42,6 +42,8 @@ interface OpenSender {
   fingerprint: string;
   sender: Sender;
   semaphore: PrioritySemaphore | undefined;
+  /** Leaves the semaphore. */
+  entry: Entry | undefined;
   destinations: Destinations;
   inFlight: number;
   /** HTTP requests so far. */
@@ -65,7 +67,7 @@ interface OutageListener {
   settingsDoubted(channel: PlannedChannel, provider: string, reason: string): void;
 }
 
-export class Senders {
+export class Senders implements Limit {
   readonly #tools: Tools;
   readonly #outages: OutageListener;
   readonly #open = new Map<string, OpenSender>();
@@ -85,17 +87,16 @@ export class Senders {
   }
 
   /**
-   * Resolves with a release function once the provider can take one more message, most urgent first; undefined if the wait
-   * was interrupted. Messages are rendered after this: 250 rendered emails waiting in memory cost 1.5 times as much each.
+   * Waits until the provider can take one more message, most urgent first. Messages are rendered after this: 250 rendered
+   * emails waiting in memory cost 1.5 times as much each.
    */
-  async acquire(
+  enter(
     channel: PlannedChannel,
-    { provider_index, priority, occurrence_id }: Pick<Delivery, 'provider_index' | 'priority' | 'occurrence_id'>,
-  ): Promise<(() => void) | undefined> {
-    const { semaphore } = this.#sender(channel, provider_index);
-    if (!semaphore) return nothing;
-    const isAdmitted = (await semaphore.enter(priority, occurrence_id)) ?? true;
-    return isAdmitted ? () => semaphore.leave() : undefined;
+    { provider_index, priority, occurrence_id }: Entrant,
+  ): Admission | Promise<Admission> | undefined {
+    const { semaphore, entry } = this.#sender(channel, provider_index);
+    const waiting = semaphore?.enter(priority, occurrence_id);
+    return waiting ? waiting.then(isAdmitted => (isAdmitted ? entry! : interrupted)) : entry;
   }
 
   /** Returns whether a message should wait because the server of its recipient defers messages and has enough in flight. */
@@ -103,7 +104,7 @@ export class Senders {
     return this.#open.get(senderKey(channel, index))?.destinations.isCrowded(address, now) ?? false;
   }
 
-  /** Ends the waits in `acquire` for an occurrence, or all of them. */
+  /** Ends the waits in `enter` for an occurrence, or all of them. */
   interrupt(occurrenceId?: string): void {
     for (const { semaphore } of this.#open.values()) semaphore?.interrupt(occurrenceId);
   }
@@ -198,6 +199,7 @@ export class Senders {
       fingerprint,
       sender,
       semaphore,
+      entry: semaphore && { leave: () => semaphore.leave() },
       destinations: new Destinations(sender.maxConcurrent),
       inFlight: 0,
       requests: 0,

@@ -15,7 +15,7 @@ import { currentTime } from '../../lib/time/clock.ts';
 import { acceptsAddress, type PlannedChannel } from '../../pipeline/plans.ts';
 import type { Outcome, Outgoing } from '../../providers/sending.ts';
 import { type AttachmentError, AttachmentsBusyError } from '../attachments/error.ts';
-import type { DayWait } from '../limits/day-limits.ts';
+import type { Refusal } from '../limits/limits.ts';
 import { halfOpenWaitMs } from './senders.ts';
 
 /** How many attempts one of several providers has before the next one is tried: about ten minutes. */
@@ -89,12 +89,12 @@ export function settleCrowded(delivery: Delivery, now: number): Settlement {
 }
 
 /** Settles a delivery whose provider may send nothing more on this day: the next provider sends it, or it waits. */
-export function settleDayLimit(delivery: Delivery, channel: PlannedChannel, wait: DayWait, now: number): Settlement {
+export function settleDayLimit(delivery: Delivery, channel: PlannedChannel, wait: Refusal, now: number): Settlement {
   const change = { tried: false, reason: 'provider.day_limit', detail: wait.detail };
   return hasNextProvider(delivery, channel) ? failOver(delivery, change, now) : waitForNextDay(delivery, wait);
 }
 
-export function waitForNextDay(delivery: Delivery, { dueAt, detail }: DayWait): Settlement {
+export function waitForNextDay(delivery: Delivery, { dueAt, detail }: Refusal): Settlement {
   return postpone(delivery, { reason: 'provider.day_limit', detail, due_at: dueAt });
 }
 

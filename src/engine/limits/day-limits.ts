@@ -8,25 +8,21 @@ import { type DayLimit, dayLimitOf, nameInChannel } from '../../core/decision/da
 import { reserveMessagesOfDay } from '../../db/ledger/deliver/day-limits.ts';
 import { Batcher } from '../../lib/load/batcher.ts';
 import type { PlannedChannel } from '../../pipeline/plans.ts';
-
-/** Until when a message waits, and why. */
-export interface DayWait {
-  dueAt: Date;
-  detail: string;
-}
+import type { Admission, Entrant, Entry, Limit, Refusal } from './limits.ts';
 
 interface ProviderLimiter {
   limit: DayLimit;
-  reservations: Batcher<undefined, DayWait | undefined>;
+  reservations: Batcher<undefined, Admission>;
   /** Set once the day is used up. */
-  wait: DayWait | undefined;
+  wait: Refusal | undefined;
   /** When the day ends, by the clock of this process. */
   endsAt: number;
   /** Reserved messages that were not sent. */
   spare: number;
+  entry: Entry;
 }
 
-export class DayLimits {
+export class DayLimits implements Limit {
   readonly #pool: pg.Pool;
   readonly #limiters = new Map<string, ProviderLimiter>();
 
@@ -35,26 +31,20 @@ export class DayLimits {
   }
 
   /** Returns whether the day is known to be used up, without asking the database. */
-  findWait(channel: PlannedChannel, index: number, now: number): DayWait | undefined {
+  findWait(channel: PlannedChannel, index: number, now: number): Refusal | undefined {
     const limiter = this.#limiter(channel, index, now);
     return limiter && limiter.spare === 0 ? limiter.wait : undefined;
   }
 
-  /** Reserves a message. Returns undefined if it may be sent. */
-  async reserve(channel: PlannedChannel, index: number, now: number): Promise<DayWait | undefined> {
-    const limiter = this.#limiter(channel, index, now);
+  /** Reserves a message. The next one uses the reservation of a message that was not sent. */
+  enter(channel: PlannedChannel, { provider_index }: Entrant): Admission | Promise<Admission> | undefined {
+    const limiter = this.#limiter(channel, provider_index, performance.now());
     if (!limiter) return undefined;
     if (limiter.spare > 0) {
       limiter.spare--;
-      return undefined;
+      return limiter.entry;
     }
     return limiter.wait ?? limiter.reservations.add(undefined);
-  }
-
-  /** Gives back a reservation whose message was not sent: the next message uses it. */
-  giveBack(channel: PlannedChannel, index: number, now: number): void {
-    const limiter = this.#limiter(channel, index, now);
-    if (limiter) limiter.spare++;
   }
 
   #limiter(channel: PlannedChannel, index: number, now: number): ProviderLimiter | undefined {
@@ -73,6 +63,11 @@ export class DayLimits {
         wait: undefined,
         endsAt: Number.POSITIVE_INFINITY,
         spare: 0,
+        entry: {
+          leave: isSent => {
+            if (!isSent) created.spare++;
+          },
+        },
         reservations: new Batcher(
           requests => this.#reserve(organizationId, channelId, provider, created, requests.length),
           {
@@ -99,13 +94,13 @@ export class DayLimits {
     provider: string,
     limiter: ProviderLimiter,
     requested: number,
-  ): Promise<(DayWait | undefined)[]> {
+  ): Promise<Admission[]> {
     const request = { channelId, provider, requested, ...limiter.limit };
     const { granted, limit, endsAt, endsInMs } = await reserveMessagesOfDay(this.#pool, organizationId, request);
     limiter.endsAt = performance.now() + Math.max(0, endsInMs);
     const detail = `the provider ${provider} is limited to ${limit} messages on this day (UTC)`;
-    const wait = { dueAt: endsAt, detail };
+    const wait: Refusal = { by: 'day', dueAt: endsAt, detail };
     if (granted < requested) limiter.wait = wait;
-    return Array.from({ length: requested }, (_, i) => (i < granted ? undefined : wait));
+    return Array.from({ length: requested }, (_, i) => (i < granted ? limiter.entry : wait));
   }
 }

@@ -20,24 +20,24 @@ import {
 } from '../../core/history/span-attributes.ts';
 import type { OccurrenceFacts } from '../../db/history/occurrences.ts';
 import type { Delivery, NewDelivery, Settlement } from '../../db/ledger/deliver/deliveries.ts';
-import type { Span } from '../../lib/telemetry/traces.ts';
-import { traceIdOf } from '../../lib/telemetry/traces.ts';
+import { type Span, type Traces, traceIdOf } from '../../lib/telemetry/traces.ts';
 import type { EventPlan } from '../../pipeline/event-plan.ts';
 import type { PlannedChannel } from '../../pipeline/plans.ts';
 import type { Outcome } from '../../providers/sending.ts';
-import type { Engine } from '../engine.ts';
 
+/** Undefined when tracing is off. */
+type Traced = { traces: Traces | undefined };
 type TracedOccurrence = { id: string; traceparent: string | null };
 
 /** Links of a digest's span. Collectors drop more than this. */
 const maxLinks = 64;
 
 export function startPage(
-  engine: Engine,
+  { traces }: Traced,
   name: 'expand' | 'step',
   occurrence: TracedOccurrence | undefined,
 ): Span | undefined {
-  const span = occurrence && engine.traces?.resume(name, occurrence.traceparent);
+  const span = occurrence && traces?.resume(name, occurrence.traceparent);
   span?.set(occurrenceAttributes(occurrence!.id));
   return span;
 }
@@ -60,11 +60,11 @@ export function endPages(pages: { span?: Span | undefined; deliveries: NewDelive
 }
 
 export function startDelivery(
-  engine: Engine,
+  { traces }: Traced,
   delivery: Delivery,
   occurrence: OccurrenceFacts | undefined,
 ): Span | undefined {
-  const span = engine.traces?.resume('deliver', occurrence?.traceparent);
+  const span = traces?.resume('deliver', occurrence?.traceparent);
   span?.set({
     ...occurrenceAttributes(delivery.occurrence_id),
     'belfry.delivery': delivery.id,
