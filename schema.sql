@@ -1434,7 +1434,7 @@ begin
     when o.expired > 0 or o.reason = 'expired' then 'expired'
     when o.sent > 0 then 'sent'
     when o.suppressed = 0 and (o.reason is null or o.reason in ('no_recipients', 'occurrence.not_open')
-      or starts_with(o.reason, 'limit.')) then 'nobody'
+      or starts_with(o.reason, 'limit.')) then 'no_recipients'
     else 'suppressed'
   end;
 end $function$;
