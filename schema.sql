@@ -20,7 +20,6 @@ CREATE TABLE organizations (
   logo_url text,
   timezone text,
   quiet_hours jsonb,
-  most_per_day integer,
   max_per_day integer,
   suppresses boolean NOT NULL DEFAULT false,
   attachment_bytes_limit bigint DEFAULT '21474836480'::bigint,
@@ -30,7 +29,6 @@ CREATE TABLE organizations (
   CONSTRAINT organizations_deliveries_per_trigger_check CHECK (deliveries_per_trigger > 0),
   CONSTRAINT organizations_max_key_lifetime_days_check CHECK (max_key_lifetime_days > 0),
   CONSTRAINT organizations_max_per_day_check CHECK (max_per_day > 0),
-  CONSTRAINT organizations_most_per_day_check CHECK (most_per_day > 0),
   CONSTRAINT organizations_stored_messages_limit_check CHECK (stored_messages_limit > 0),
   CONSTRAINT organizations_triggers_per_second_check CHECK (triggers_per_second > 0),
   CONSTRAINT organizations_users_limit_check CHECK (users_limit > 0)
@@ -337,7 +335,7 @@ CREATE TABLE deliveries (
   due_at timestamptz NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
   sent_at timestamptz,
-  wording uuid,
+  snapshot_id uuid,
   user_version integer,
   crashes smallint NOT NULL DEFAULT 0,
   attempt_ms integer,
@@ -429,8 +427,8 @@ CREATE TABLE render_snapshots (
   id uuid NOT NULL,
   content jsonb NOT NULL,
   used_at timestamptz NOT NULL DEFAULT now(),
-  CONSTRAINT wordings_pkey PRIMARY KEY (organization_id, id),
-  CONSTRAINT wordings_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+  CONSTRAINT render_snapshots_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT render_snapshots_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
 
 CREATE TABLE user_history (
@@ -786,7 +784,7 @@ CREATE TABLE steps (
   began_at timestamptz NOT NULL,
   owner bigint,
   cursor jsonb,
-  told integer NOT NULL DEFAULT 0,
+  messages integer NOT NULL DEFAULT 0,
   suppressed integer NOT NULL DEFAULT 0,
   crashes smallint NOT NULL DEFAULT 0,
   ended_at timestamptz,
@@ -1123,13 +1121,6 @@ CREATE TABLE attachment_usage (
   CONSTRAINT attachment_usage_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
 
-CREATE VIEW wordings AS
- SELECT organization_id,
-    id,
-    content,
-    used_at
-   FROM render_snapshots;
-
 CREATE OR REPLACE FUNCTION announce_account()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1343,30 +1334,6 @@ begin
   return null;
 end $function$;
 
-CREATE OR REPLACE FUNCTION keep_max()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-begin
-  new.throttle := with_max(new.throttle, case tg_op when 'UPDATE' then old.throttle end);
-  new.digest := with_max(new.digest, case tg_op when 'UPDATE' then old.digest end);
-  return new;
-end $function$;
-
-CREATE OR REPLACE FUNCTION keep_max_per_day()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-begin
-  if tg_op = 'INSERT' then
-    new.max_per_day := coalesce(new.max_per_day, new.most_per_day);
-  elsif new.most_per_day is distinct from old.most_per_day then
-    new.max_per_day := new.most_per_day;
-  end if;
-  new.most_per_day := new.max_per_day;
-  return new;
-end $function$;
-
 CREATE OR REPLACE FUNCTION keep_memberships()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1467,28 +1434,13 @@ begin
     when o.expired > 0 or o.reason = 'expired' then 'expired'
     when o.sent > 0 then 'sent'
     when o.suppressed = 0 and (o.reason is null or o.reason in ('no_recipients', 'occurrence.not_open')
-      or starts_with(o.reason, 'limit.')) then 'nobody'
+      or starts_with(o.reason, 'limit.')) then 'no_recipients'
     else 'suppressed'
   end;
 end $function$;
 
-CREATE OR REPLACE FUNCTION with_max(settings jsonb, previous jsonb)
- RETURNS jsonb
- LANGUAGE sql
- IMMUTABLE
-AS $function$
-  select settings || case
-    when settings ? 'most' and settings -> 'most' is distinct from previous -> 'most'
-      then jsonb_build_object('max', settings -> 'most')
-    when settings ? 'max' then jsonb_build_object('most', settings -> 'max')
-    else '{}'
-  end
-$function$;
-
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON organizations
   FOR EACH ROW EXECUTE FUNCTION announce_change();
-CREATE TRIGGER keep_max_per_day BEFORE INSERT OR UPDATE OF most_per_day, max_per_day ON organizations
-  FOR EACH ROW EXECUTE FUNCTION keep_max_per_day();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON projects
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON applications
@@ -1521,8 +1473,6 @@ CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE OF name, secret_
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON notifications
   FOR EACH ROW EXECUTE FUNCTION announce_change();
-CREATE TRIGGER keep_max BEFORE INSERT OR UPDATE OF throttle, digest ON notifications
-  FOR EACH ROW EXECUTE FUNCTION keep_max();
 CREATE TRIGGER announce_change AFTER INSERT ON messages
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER occurrence_changed BEFORE UPDATE ON occurrences

@@ -130,7 +130,7 @@ async function findBrokenRuns(stage: Stage, answered: Map<string, number>): Prom
   const rows = await runSql<{ id: string; numbers: number[]; done: number; notified: number; deliveries: number }>(
     stage.url,
     `select s.occurrence_id as id, array_agg(s.number::int order by s.number) as numbers,
-       count(*) filter (where s.status = 'done')::int as done, sum(s.told)::int as notified,
+       count(*) filter (where s.status = 'done')::int as done, sum(s.messages)::int as notified,
        (select count(*)::int from deliveries d where d.organization_id = s.organization_id
          and d.occurrence_id = s.occurrence_id) as deliveries
      from steps s group by s.organization_id, s.occurrence_id`,

@@ -83,12 +83,6 @@ export function toFieldErrors(errors: ErrorObject[], rootName = 'body'): FieldEr
   return Object.fromEntries([...fields].map(([field, messages]) => [field, [...messages]]));
 }
 
-/** Fields that had another name in an earlier version. */
-const renamedFields = new Map([
-  ['most', 'max'],
-  ['most_per_day', 'max_per_day'],
-]);
-
 function describe(error: ErrorObject, rootName: string): [field: string, message: string] {
   const path = error.instancePath.slice(1).replaceAll('~1', '/').replaceAll('~0', '~');
   const at = (name: string) => (path ? `${path}/${name}` : name);
@@ -99,13 +93,7 @@ function describe(error: ErrorObject, rootName: string): [field: string, message
     case 'additionalProperties': {
       const allowed = Object.keys(error.parentSchema?.properties ?? {});
       const name: string = error.params.additionalProperty;
-      const renamed = renamedFields.get(name);
-      return [
-        at(name).slice(0, 255),
-        renamed && allowed.includes(renamed)
-          ? `is called ${renamed} now`
-          : `is not a known field (known: ${formatList(allowed)})`,
-      ];
+      return [at(name).slice(0, 255), `is not a known field (known: ${formatList(allowed)})`];
     }
     case 'type':
       return [field, `must be ${[error.params.type].flat().map(article).join(' or ')}`];

@@ -42,20 +42,6 @@ describe('a document is refused, with the invalid field, for', () => {
   test.each<[what: string, path: string, value: unknown, field: string, message: RegExp]>([
     ['a mistyped field', 'organizations/0/chanels', [], 'organizations/0/chanels', /not a known field \(known: slug/],
     ['a mistyped field far down', `${notification}/body`, 'x', `${notification}/body`, /not a known field/],
-    [
-      'the old name of a field',
-      'organizations/0/most_per_day',
-      5,
-      'organizations/0/most_per_day',
-      /is called max_per_day now/,
-    ],
-    [
-      'the old name of a limit',
-      `${notification}/throttle`,
-      { most: 3, per: '1h' },
-      `${notification}/throttle/most`,
-      /is called max now/,
-    ],
     ['a missing name', `${project}/name`, undefined, `${project}/name`, /is required/],
     ['a blank name', `${project}/name`, '  ', `${project}/name`, /blank/],
     ['a name too long', `${project}/name`, 'x'.repeat(256), `${project}/name`, /longer than 255/],

@@ -130,54 +130,6 @@ describe('a notification', () => {
   });
 });
 
-describe('while a process of the previous version uses the same database', () => {
-  const sql = (text: string, ...values: unknown[]) => service.runtime.deps.pool.query(text, values);
-
-  test('a limit that it writes as `most` is read as `max`, and the reverse', async () => {
-    const { body, path } = await make('shared', { throttle: { max: 3, per: '1h' }, digest: { every: '1h' } });
-    const stored = async () =>
-      (await sql('select throttle, digest from notifications where id = $1', body.id)).rows[0] as object;
-    expect(await stored()).toEqual({ throttle: { max: 3, most: 3, per: '1h' }, digest: { every: '1h' } });
-    await sql(
-      `update notifications set throttle = throttle || '{"most": 5}', digest = '{"every": "1h", "most": 9}' where id = $1`,
-      body.id,
-    );
-    const read = await ask({ path });
-    expect(read.body).toMatchObject({ throttle: { max: 5, per: '1h' }, digest: { every: '1h', max: 9 } });
-    expect(read.body.throttle).not.toHaveProperty('most');
-    await ask({ method: 'PATCH', path, body: { throttle: { max: 7, per: '2h' } } });
-    expect(await stored()).toMatchObject({ throttle: { max: 7, most: 7, per: '2h' }, digest: { max: 9, most: 9 } });
-  });
-
-  test('a daily limit that it writes as `most_per_day` is read as `max_per_day`, and the reverse', async () => {
-    const path = '/api/o/acme/';
-    await ask({ method: 'PATCH', path, body: { max_per_day: 4 } });
-    expect((await sql(`select most_per_day from organizations where slug = 'acme'`)).rows).toEqual([
-      { most_per_day: 4 },
-    ]);
-    await sql(`update organizations set most_per_day = null where slug = 'acme'`);
-    expect((await ask({ path: '/api/o/acme/settings/' })).body.max_per_day).toBeNull();
-  });
-
-  test('the snapshots that it stores under the old name of the table are stored once', async () => {
-    const store = `insert into wordings (organization_id, id, content) select id, gen_random_uuid(), '{}' from organizations
-      where slug = 'acme' returning organization_id, id`;
-    const { organization_id, id } = (await sql(store)).rows[0];
-    await sql(
-      `insert into wordings (organization_id, id, content) values ($1, $2, '{}')
-       on conflict (organization_id, id) do update set used_at = excluded.used_at`,
-      organization_id,
-      id,
-    );
-    const found = await sql(
-      'select used_at from render_snapshots where organization_id = $1 and id = $2',
-      organization_id,
-      id,
-    );
-    expect(found.rows).toEqual([{ used_at: expect.anything() }]);
-  });
-});
-
 describe('an update', () => {
   test('keeps absent fields, and removes those that are null', async () => {
     const { path, body } = await make('changing', { filter: 'amount > `0`' });

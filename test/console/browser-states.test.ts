@@ -170,7 +170,7 @@ test('every place of the API says the same about an occurrence, and what its cou
     'partly_failed',
     'failed',
     'unknown',
-    'nobody',
+    'no_recipients',
     'suppressed',
   ];
   expect([...outcomesSeen]).toEqual(expect.arrayContaining([...lasting, 'cancelled', 'expired', 'escalating']));

@@ -52,7 +52,7 @@ test('an occurrence that crashed or had no recipients has resolved none', () => 
     'Recipients not resolved: failed',
     'No messages sent: failed',
   ]);
-  expect(read({ outcome: 'nobody', reason: 'no_recipients' })[1]).toBe('Recipients resolved: ended');
+  expect(read({ outcome: 'no_recipients', reason: 'no_recipients' })[1]).toBe('Recipients resolved: ended');
 });
 
 test('a scheduled occurrence resolves no recipients yet', () => {

@@ -75,5 +75,5 @@ test.each([
 
 test('an occurrence is shown as a dry run unless it had no recipients', () => {
   expect(occurrenceStateOf({ outcome: 'suppressed', isDryRun: true, wait: undefined })).toBe('dry_run');
-  expect(occurrenceStateOf({ outcome: 'nobody', isDryRun: true, wait: undefined })).toBe('nobody');
+  expect(occurrenceStateOf({ outcome: 'no_recipients', isDryRun: true, wait: undefined })).toBe('no_recipients');
 });

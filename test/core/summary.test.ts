@@ -32,7 +32,7 @@ const say = (state: OccurrenceState, counts: SummaryCounts, more: Partial<Summar
 test('the sentence agrees with the counts in every state and for every combination of up to three outcomes', () => {
   let checked = 0;
   for (const state of Object.keys(occurrenceStates) as OccurrenceState[]) {
-    if (state === 'dry_run' || state === 'nobody') continue;
+    if (state === 'dry_run' || state === 'no_recipients') continue;
     for (const counts of combinations(statuses, 3, [1, 1_200])) {
       const text = say(state, counts);
       const total = Object.values(counts).reduce((sum, n) => sum + n, 0);
@@ -87,7 +87,7 @@ test.each<[OccurrenceState, SummaryCounts, Partial<SummaryFacts>, string]>([
     { reason: 'expired' },
     'Of 3 messages, 1 was sent and 2 expired. It expired before all recipients were resolved.',
   ],
-  ['nobody', {}, { reason: 'no_recipients' }, 'No messages: no notification found any recipients.'],
+  ['no_recipients', {}, { reason: 'no_recipients' }, 'No messages: no notification found any recipients.'],
   [
     'suppressed',
     {},

@@ -244,7 +244,7 @@ test('triggers with one dedup key join the open occurrence, and resolving it not
   expect((await act(tenant, another, 'resolve')).body).toMatchObject({ changed: true });
   const nothing = await tenant.trigger({ dedup_key: 'other', resolve: true });
   await tenant.outcomes(nothing);
-  expect(await tenant.occurrence(nothing)).toMatchObject({ outcome: 'nobody', reason: 'occurrence.not_open' });
+  expect(await tenant.occurrence(nothing)).toMatchObject({ outcome: 'no_recipients', reason: 'occurrence.not_open' });
 });
 
 test('a trigger repeated with its idempotency key is not counted again', async () => {

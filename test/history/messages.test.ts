@@ -205,7 +205,7 @@ describe('the stored snapshot', () => {
     const rows = await tenant.sql('select id from render_snapshots where organization_id = $1', tenant.id);
     expect(rows).toHaveLength(4);
     const used = await tenant.sql(
-      'select distinct wording from deliveries where organization_id = $1 and occurrence_id in ($2, $3)',
+      'select distinct snapshot_id from deliveries where organization_id = $1 and occurrence_id in ($2, $3)',
       tenant.id,
       first,
       second,

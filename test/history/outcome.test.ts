@@ -73,7 +73,7 @@ test('an occurrence is held by a paused event, application or channel, and sent 
 
 test('occurrences without recipients or with only suppressed deliveries do not count as sent', async () => {
   const nobody = await world.tenant({ users: [] });
-  await expectOutcome(nobody, await nobody.trigger(), 'nobody');
+  await expectOutcome(nobody, await nobody.trigger(), 'no_recipients');
   const suppressed = await world.tenant({ users });
   await expectOutcome(suppressed, await suppressed.trigger({ limit_to: ['nobody@x.test'] }), 'suppressed');
 });
@@ -118,9 +118,9 @@ test('every state of an occurrence has an outcome', async () => {
   expect(await of({ cancelled: 1, expired: 1 })).toBe('cancelled');
   expect(await of({ reason: 'expired' })).toBe('expired');
   expect(await of({ reason: 'cancelled' })).toBe('cancelled');
-  expect(await of({ reason: 'no_recipients' })).toBe('nobody');
-  expect(await of({ reason: 'limit.users' })).toBe('nobody');
-  expect(await of({ reason: 'occurrence.not_open' })).toBe('nobody');
+  expect(await of({ reason: 'no_recipients' })).toBe('no_recipients');
+  expect(await of({ reason: 'limit.users' })).toBe('no_recipients');
+  expect(await of({ reason: 'occurrence.not_open' })).toBe('no_recipients');
   expect(await of({ reason: 'crashed' })).toBe('failed');
   expect(await of({ status: 'sending', escalating: 1 })).toBe('escalating');
   expect(await of({ sent: 1, awaits_acknowledgement: true })).toBe('unacknowledged');

@@ -70,7 +70,7 @@ export const stateCases: Record<string, Input> = {
   'paused-channel': { channels: ['paused'], occurrence: 'held', delivery: ['held', 'channel.paused'] },
   'paused-event': { pausesEvent: true, occurrence: 'held' },
   scheduled: { options: { delay: '1h' }, occurrence: 'scheduled' },
-  'no-recipients': { user: '', occurrence: 'nobody' },
+  'no-recipients': { user: '', occurrence: 'no_recipients' },
   locked: { user: 'locked@demo.test', occurrence: 'suppressed', delivery: ['suppressed', 'user.locked'] },
   'opted-out': { user: 'off@demo.test', occurrence: 'suppressed', delivery: ['suppressed', 'preference.off'] },
   'no-address': { channels: ['texts'], occurrence: 'suppressed', delivery: ['suppressed', 'address.missing'] },

@@ -8,7 +8,7 @@ export const outcomes = [
   'partly_failed',
   'failed',
   'unknown',
-  'nobody',
+  'no_recipients',
   'suppressed',
   'cancelled',
   'expired',

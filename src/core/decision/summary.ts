@@ -58,7 +58,7 @@ function leadOf({ state, reason, pause_note, until, ...by }: SummaryFacts): stri
       return `${byWhom('Acknowledged', by.acknowledged_by)}.`;
     case 'resolved':
       return `${byWhom('Resolved', by.resolved_by)}.`;
-    case 'nobody':
+    case 'no_recipients':
       return `No messages: ${explainReason(reason ?? 'no_recipients')}.`;
     case 'dry_run':
       return occurrenceStates.dry_run.meaning;
@@ -112,7 +112,14 @@ const known = new Set(['cancelled', 'acknowledged', 'resolved', 'no_recipients',
 
 /** Says why it stopped before all recipients were reached. */
 function stopOf({ state, reason }: SummaryFacts, total: number): string {
-  if (!reason || total === 0 || known.has(reason) || waiting.has(state) || state === 'nobody' || state === 'dry_run')
+  if (
+    !reason ||
+    total === 0 ||
+    known.has(reason) ||
+    waiting.has(state) ||
+    state === 'no_recipients' ||
+    state === 'dry_run'
+  )
     return '';
   if (reason === 'expired') return 'It expired before all recipients were resolved.';
   return `${capitalize(explainReason(reason))}.`;

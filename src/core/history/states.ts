@@ -108,7 +108,7 @@ export const occurrenceStates: Record<OccurrenceState, State> = {
     color: 'orange',
     meaning: 'Messages may have arrived, and none is known to have failed.',
   },
-  nobody: { name: 'No recipients', color: 'gray', meaning: 'There was no one to notify.' },
+  no_recipients: { name: 'No recipients', color: 'gray', meaning: 'There was no one to notify.' },
   suppressed: { name: 'Suppressed', color: 'gray', meaning: 'All messages were suppressed. See the reason.' },
   dry_run: dryRun,
   cancelled: { name: 'Cancelled', color: 'gray', meaning: 'Cancelled before all messages were sent.' },

@@ -3,7 +3,7 @@ import type { NotificationFields } from '../../core/configuration/state.ts';
 import type { Digest } from '../../core/decision/digest.ts';
 import type { Step } from '../../core/decision/steps.ts';
 import type { Throttle } from '../../core/decision/throttle.ts';
-import { isObject, type Json, type JsonObject } from '../../core/json.ts';
+import type { JsonObject } from '../../core/json.ts';
 import { priorities } from '../../core/trigger.ts';
 import type { Db } from '../connection/pool.ts';
 import type { PathIds } from './organizations.ts';
@@ -22,8 +22,8 @@ export async function listAllNotifications(db: Db, organizationId: number, withi
     recipients: row.recipients as unknown as NotificationFields['recipients'],
     extra_context: row.extra_context as JsonObject,
     priority: row.priority === null ? null : priorities[row.priority]!,
-    throttle: withoutMost(row.throttle) as Throttle | null,
-    digest: withoutMost(row.digest) as Digest | null,
+    throttle: row.throttle as unknown as Throttle | null,
+    digest: row.digest as unknown as Digest | null,
     steps: row.steps as Step[] | null,
   }));
 }
@@ -90,13 +90,6 @@ export async function updateNotification(db: Db, organizationId: number, id: num
 
 export async function deleteNotification(db: Db, organizationId: number, id: number): Promise<void> {
   await db.deleteFrom('notifications').where('organization_id', '=', organizationId).where('id', '=', id).execute();
-}
-
-/** Removes the old name of `max`, which the database keeps for processes of the previous version. */
-function withoutMost(settings: Json): Json {
-  if (!isObject(settings)) return settings;
-  const { most: _, ...rest } = settings;
-  return rest;
 }
 
 function toRow({ recipients, extra_context, priority, throttle, digest, steps, ...fields }: NotificationFields) {

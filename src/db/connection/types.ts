@@ -195,7 +195,7 @@ export interface Deliveries {
   due_at: Date;
   created_at: Generated<Date>;
   sent_at: Date | null;
-  wording: string | null;
+  snapshot_id: string | null;
   user_version: number | null;
   crashes: Generated<number>;
   attempt_ms: number | null;
@@ -602,7 +602,6 @@ export interface Organizations {
   logo_url: string | null;
   timezone: string | null;
   quiet_hours: NullableJson;
-  most_per_day: number | null;
   max_per_day: number | null;
   suppresses: Generated<boolean>;
   attachment_bytes_limit: Generated<number | null>;
@@ -740,7 +739,7 @@ export interface Steps {
   began_at: Date;
   owner: number | null;
   cursor: NullableJson;
-  told: Generated<number>;
+  messages: Generated<number>;
   suppressed: Generated<number>;
   crashes: Generated<number>;
   ended_at: Date | null;

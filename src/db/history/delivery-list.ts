@@ -62,11 +62,11 @@ export const deliveryNames = sql`
 
 export type DeliveryRenderInput = Pick<
   Deliveries,
-  'notification_id' | 'version' | 'channel_id' | 'user_id' | 'address' | 'wording' | 'user_version' | 'digest_id'
+  'notification_id' | 'version' | 'channel_id' | 'user_id' | 'address' | 'snapshot_id' | 'user_version' | 'digest_id'
 > & { step: number };
 
 const renderInputColumns = [
-  ...(['notification_id', 'version', 'channel_id', 'user_id', 'address', 'wording', 'user_version'] as const),
+  ...(['notification_id', 'version', 'channel_id', 'user_id', 'address', 'snapshot_id', 'user_version'] as const),
   ...(['step', 'digest_id'] as const),
 ] as const;
 

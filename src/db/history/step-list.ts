@@ -14,7 +14,7 @@ export interface StepView {
   due_at: Date;
   began_at: Date;
   ended_at: Date | null;
-  told: number;
+  messages: number;
   suppressed: number;
 }
 
@@ -23,7 +23,7 @@ export async function listStoredSteps(db: Db, organizationId: number, occurrence
   const { rows } = await sql<StepView>`
     select s.notification_id, n.name as notification, s.number, s.step, s.status,
       s.status = 'waiting' and (s.owner is not null or s.cursor is not null) as is_running, s.reason, s.due_at, s.began_at,
-      s.ended_at, s.told, s.suppressed
+      s.ended_at, s.messages, s.suppressed
     from steps s left join notifications n on n.organization_id = s.organization_id and n.id = s.notification_id
     where s.organization_id = ${organizationId} and s.occurrence_id = ${occurrenceId}
     order by s.notification_id, s.number < 0, s.number`.execute(db);

@@ -119,7 +119,7 @@ async function storePages(engine: Engine, owner: number, pages: RunPage[]) {
 /** After the last page, marks a run that notified no one as skipped, with the reason. */
 function settleRun(page: RunPage): void {
   if (page.status !== 'done') return;
-  const notified = page.step.told + page.deliveries.filter(one => one.status !== 'suppressed').length;
+  const notified = page.step.messages + page.deliveries.filter(one => one.status !== 'suppressed').length;
   if (notified > 0) return;
   page.status = 'skipped';
   page.reason = page.deliveries[0]?.reason ?? page.reason ?? 'no_recipients';
@@ -286,7 +286,7 @@ async function decideResolution(
     return [{ ...planDelivery(decision, occurrence, priority), step: step.number }];
   });
   const isFull = users.length === limit;
-  const cursor = isFull ? { notification: notification.id, source: 'told', after: Math.max(...users) } : null;
+  const cursor = isFull ? { notification: notification.id, source: 'notified', after: Math.max(...users) } : null;
   return pageOf(step, {
     status: cursor ? 'waiting' : 'done',
     cursor,

@@ -23,8 +23,8 @@ const occurrenceFields = {
   outcome: Type.Enum([...outcomes], {
     description:
       'Overall state: `scheduled` for later, `held` by a pause, `expanding` while recipients are looked up, `sending`, and ' +
-      'finally `sent`, `partly_failed`, `failed`, `unknown` (some may have arrived, none is known to have failed), `nobody` (no ' +
-      'recipients), `suppressed`, `cancelled` or `expired`. It names what deserves attention most; `counts` has the numbers. With ' +
+      'finally `sent`, `partly_failed`, `failed`, `unknown` (some may have arrived, none is known to have failed), ' +
+      '`no_recipients`, `suppressed`, `cancelled` or `expired`. It names what deserves attention most; `counts` has the numbers. With ' +
       'steps: `escalating` while steps remain, `acknowledged`, `resolved`, or `unacknowledged` when all steps have run and ' +
       'no one responded.',
   }),

@@ -39,9 +39,9 @@ export async function viewMessage(
   const key = { organizationId, id: carrier?.occurrence_id ?? occurrenceId };
   const [occurrence] = await findOccurrencesAcrossTenants(pool, [key]);
   if (!delivery || !occurrence) throw new AppError('delivery.not_found', `there is no delivery ${deliveryId}`);
-  if (delivery.wording === null) return renderNow(deps, organizationId, delivery, occurrence);
+  if (delivery.snapshot_id === null) return renderNow(deps, organizationId, delivery, occurrence);
   const [snapshot, person] = await Promise.all([
-    findRenderSnapshot(db, organizationId, delivery.wording),
+    findRenderSnapshot(db, organizationId, delivery.snapshot_id),
     findUserAtVersion(db, organizationId, delivery.user_id, delivery.user_version!),
   ]);
   if (!person) throw notFound('user');

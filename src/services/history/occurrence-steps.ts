@@ -41,7 +41,7 @@ export async function listOccurrenceSteps(
 }
 
 function show(row: StepView, notification: PlannedNotification | undefined): OccurrenceStep {
-  const { status, is_running, due_at, ended_at, number, step, reason, told, suppressed } = row;
+  const { status, is_running, due_at, ended_at, number, step, reason, messages, suppressed } = row;
   return {
     notification: row.notification,
     number,
@@ -51,7 +51,7 @@ function show(row: StepView, notification: PlannedNotification | undefined): Occ
     ...describe(notification, step),
     due_at: due_at.toISOString(),
     ended_at: ended_at?.toISOString() ?? null,
-    messages: told,
+    messages,
     suppressed,
   };
 }

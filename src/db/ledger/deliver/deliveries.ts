@@ -211,7 +211,7 @@ export const settlementRows: RowParameters<Settlement> = rowParameters<Settlemen
   provider_index: ['smallint', one => one.provider_index],
   provider_attempts: ['smallint', one => one.provider_attempts],
   due_at: ['timestamptz', one => one.due_at],
-  wording: ['uuid', one => one.snapshot_id],
+  snapshot_id: ['uuid', one => one.snapshot_id],
   user_version: ['integer', one => one.user_version],
   event_id: ['bigint', one => one.event_id],
   since: ['timestamptz', one => one.since],
@@ -245,7 +245,7 @@ export const settlingText = (
         retry_since = case when g.reason = 'quiet_hours' then null
           when g.status = 'retrying' and (g.tried or g.reason = 'provider.paused') then coalesce(d.retry_since, now())
           else d.retry_since end,
-        wording = coalesce(g.wording, d.wording), user_version = coalesce(g.user_version, d.user_version),
+        snapshot_id = coalesce(g.snapshot_id, d.snapshot_id), user_version = coalesce(g.user_version, d.user_version),
         sent_at = case when g.status = 'sent' then now() else d.sent_at end,
         attempt_ms = coalesce(g.attempt_ms, d.attempt_ms),
         failed_attempts = case when g.attempt_ms is null or g.status = 'sent' then d.failed_attempts else
@@ -272,7 +272,7 @@ const settleSent = monthly({
     with settled as (
       update ${tables.deliveries} d set status = 'sent', reason = null, detail = null, provider = $4,
         provider_message_id = coalesce(($8::text[])[width_bucket(d.id, $5::bigint[])], d.provider_message_id),
-        owner = null, sent_at = now(), wording = coalesce($7::uuid, d.wording),
+        owner = null, sent_at = now(), snapshot_id = coalesce($7::uuid, d.snapshot_id),
         attempt_ms = ($13::integer[])[width_bucket(d.id, $5::bigint[])]
       where d.organization_id = $2 and d.occurrence_id = $3 and d.id between $9 and $10
         and ($5::bigint[])[width_bucket(d.id, $5::bigint[])] = d.id and d.status = $1 and d.attempts = $6

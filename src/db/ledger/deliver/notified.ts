@@ -22,7 +22,7 @@ const readAt = (delivery: string) => `(
       where i.id = ${delivery}.id and i.organization_id + 0 = ${delivery}.organization_id and i.read_at is not null)`;
 
 const listTo = {
-  name: 'list_told',
+  name: 'list_step_deliveries',
   text: `
     select d.user_id, d.step, d.channel_id, d.status, d.sent_at, ${readAt('d')} as read_at
     from unnest($4::bigint[]) as wanted (user_id), lateral (
@@ -50,7 +50,7 @@ export async function listStepDeliveries(
 const maxScanned = 1_000;
 
 const findAny = {
-  name: 'find_any_told',
+  name: 'find_step_progress',
   text: `
     select coalesce(bool_or(t.status = 'sent'), false) as sent,
       coalesce(bool_or(${readAt('t')} is not null), false) as read

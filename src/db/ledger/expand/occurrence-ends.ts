@@ -294,7 +294,7 @@ async function planResolution(
       from unnest($3::bigint[], $4::smallint[]) as g (notification_id, priority)
       where exists (
         select from steps s where s.organization_id = $1 and s.occurrence_id = $2
-          and s.notification_id = g.notification_id and s.number > 0 and s.told > 0)
+          and s.notification_id = g.notification_id and s.number > 0 and s.messages > 0)
       on conflict do nothing returning 1
     ), reopened as (
       update occurrences o set escalating = (select count(*) from planned),

@@ -46,7 +46,7 @@ interface StepRow extends NewStep {
   organization_id: number;
   occurrence_id: string;
   cursor: Cursor | null;
-  told: number;
+  messages: number;
   suppressed: number;
 }
 
@@ -75,7 +75,16 @@ const claim = {
     queue: 'steps',
     alias: 's',
     key: stepKey,
-    returning: columnsText('s', [...stepKey, 'step', 'priority', 'due_at', 'began_at', 'cursor', 'told', 'suppressed']),
+    returning: columnsText('s', [
+      ...stepKey,
+      'step',
+      'priority',
+      'due_at',
+      'began_at',
+      'cursor',
+      'messages',
+      'suppressed',
+    ]),
     isAsynchronous: true,
   }),
 };
@@ -136,11 +145,11 @@ const advance = {
   name: 'advance_steps',
   text: `
     update steps s set status = g.status, reason = g.reason, cursor = g.cursor, owner = null,
-      due_at = coalesce(g.due_at, s.due_at), told = s.told + g.told, suppressed = s.suppressed + g.suppressed,
+      due_at = coalesce(g.due_at, s.due_at), messages = s.messages + g.messages, suppressed = s.suppressed + g.suppressed,
       ended_at = case when g.status <> 'waiting' then now() end
     from unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::smallint[], $5::text[], $6::text[], $7::jsonb[],
       $8::timestamptz[], $9::integer[], $10::integer[]) as g (
-      organization_id, occurrence_id, notification_id, number, status, reason, cursor, due_at, told, suppressed)
+      organization_id, occurrence_id, notification_id, number, status, reason, cursor, due_at, messages, suppressed)
     where s.organization_id = g.organization_id and s.occurrence_id = g.occurrence_id
       and s.notification_id = g.notification_id and s.number = g.number`,
 };
