@@ -1,6 +1,8 @@
+import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import type { VitestPluginContext } from 'vitest/node';
 import { findChromium } from './test/support/chromium.ts';
 
 /** Threads run the program as it is built, of the same sources: they take half of the time. */
@@ -16,6 +18,20 @@ const builtThreads = {
   },
 };
 
+/** Does not even load the files in which the filter of `npm test` or `npm run test:sweep` selects nothing. */
+const selectedFiles = {
+  name: 'selected-files',
+  configureVitest({ project }: VitestPluginContext) {
+    const { tagsFilter: [filter] = [], exclude } = project.config;
+    for (const file of globSync('test/**/*.test.ts')) {
+      const text = readFileSync(file, 'utf8');
+      const isSweep = text.includes('@module-tag sweep');
+      if (filter === 'sweep' ? !isSweep && !text.includes("'sweep'") : filter === '!sweep' && isSweep)
+        exclude.push(file);
+    }
+  },
+};
+
 const chromium = await findChromium();
 if (!chromium) {
   const notice = 'No Chromium found: the browser tests are skipped. Set CHROMIUM to the path of one.';
@@ -24,9 +40,10 @@ if (!chromium) {
 }
 
 export default defineConfig({
-  plugins: [builtThreads],
+  plugins: [builtThreads, selectedFiles],
   test: {
     include: ['test/**/*.test.ts'],
+    runner: 'test/support/runner.ts',
     globalSetup: 'test/support/cluster.ts',
     setupFiles: ['test/support/cheap-passwords.ts', 'test/support/fixed-seed.ts', 'test/support/slow-connections.ts'],
     tags: [

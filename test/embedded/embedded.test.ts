@@ -170,7 +170,8 @@ describe('after a crash', () => {
       isOpen = true;
       return db;
     });
-    await sleep(500);
+    const refused = async () => /is still in use/.test(await readFile(join(dataDir, 'postgres.log'), 'utf8'));
+    await waitFor('the server to refuse to start', refused);
     expect(isOpen).toBe(false);
     process.kill(straggler, 'SIGKILL');
     expect(await query((await opening).url, 'select 1 as one')).toEqual([{ one: 1 }]);

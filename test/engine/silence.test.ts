@@ -13,6 +13,7 @@ import { acquireLease } from '../../src/db/ledger/workers.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { fairNow } from '../support/fair-clock.ts';
+import { passTime } from '../support/pass-time.ts';
 import { openSilentProxy, type SilentProxy } from '../support/silent-proxy.ts';
 import { runSql } from '../support/sql.ts';
 
@@ -77,7 +78,7 @@ test('a silent connection makes the process replace its older ones as well, with
     return rows.map(({ rows: [row] }) => row!.pid);
   };
   const before = await ids();
-  await new Promise(resolve => setTimeout(resolve, 3_100));
+  passTime(3_100);
   proxy.silence();
   await expect(pools.pool.query('select 1')).rejects.toThrow('did not respond');
   const began = fairNow();

@@ -159,11 +159,10 @@ describe('a server that replies slowly without ever exceeding a timeout', () => 
 
   it('is treated like a name that resolves too late: nothing is sent', async () => {
     const { server, sender } = await openScripted({ host: 'mail.acme.test', timeout_ms: 100 });
-    vi.spyOn(dns, 'lookup').mockImplementation((async () => {
-      await new Promise(resolve => setTimeout(resolve, 1_000));
-      return [{ address: '127.0.0.1', family: 4 }];
-    }) as never);
+    const late = Promise.withResolvers<{ address: string; family: number }[]>();
+    vi.spyOn(dns, 'lookup').mockReturnValue(late.promise as never);
     expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: false, retry: true });
+    late.resolve([{ address: '127.0.0.1', family: 4 }]);
     await eventually(() => expect([server.connections, server.open()]).toEqual([1, 0]), 3_000);
     expect(server.commands).toEqual([[]]);
   });
