@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { typeOfFileName } from '../core/attachments.ts';
+import { detectMimeType } from 'nodemailer/lib/mime-funcs';
 import { resolveEventPath, triggerEvent } from '../services/configuration/events.ts';
 import { uploadAttachment } from '../services/history/attachments.ts';
 import { type Command, usageError } from './command.ts';
@@ -54,7 +54,7 @@ async function readUpload(file: string) {
   const content = await readFile(file).catch(error => {
     throw usageError(`--attach: cannot read ${file} (${(error as NodeJS.ErrnoException).code})`);
   });
-  return { name: basename(file), contentType: typeOfFileName(file), content };
+  return { name: basename(file), contentType: detectMimeType(file), content };
 }
 
 function withAttachments(body: Body, ids: readonly string[]): Body {
