@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { typeOfFileName } from '../core/message/attachments.ts';
+import { detectMimeType } from 'nodemailer/lib/mime-funcs';
 import { resolveEventPath } from '../services/configuration/events.ts';
 import { uploadAttachment } from '../services/history/attachments.ts';
 import { triggerEvent } from '../services/history/triggers.ts';
@@ -55,7 +55,7 @@ async function readUpload(file: string) {
   const content = await readFile(file).catch(error => {
     throw usageError(`--attach: cannot read ${file} (${(error as NodeJS.ErrnoException).code})`);
   });
-  return { name: basename(file), contentType: typeOfFileName(file), content };
+  return { name: basename(file), contentType: detectMimeType(file), content };
 }
 
 function withAttachments(body: Body, ids: readonly string[]): Body {

@@ -162,7 +162,16 @@ test('an invalid file is refused with a helpful message', async () => {
 
 test('an export can be imported again without changes, and contains no formula', async () => {
   const list = await newList();
-  const custom = { note: '=1+1', zip: '01234', code: '123', list: [1, 'a'], yes: true, none: null, quote: "'=x" };
+  const custom = {
+    note: '=1+1',
+    zip: '01234',
+    code: '123',
+    list: [1, 'a'],
+    yes: true,
+    none: null,
+    quote: "'=x",
+    lines: 'a\nb',
+  };
   const email = 'formula@file.test';
   const person = { email, first_name: '=HYPERLINK("http://x")', last_name: '@sum', custom_fields: custom };
   await ask({ method: 'POST', path: '/api/o/acme/u/', body: person });

@@ -1,7 +1,6 @@
 /** The files that messages carry: their limits, names and types. */
 import { type Static, Type } from 'typebox';
 import type { FieldErrors } from '../errors.ts';
-import { lookUp } from '../lookup.ts';
 
 export const attachmentLimits = {
   /** Per message. */
@@ -139,32 +138,6 @@ export function fileNameOfUrl(url: string): string {
 export function toMediaType(header: string | undefined): string | undefined {
   const type = (header ?? 'application/octet-stream').split(';', 1)[0]!.trim().toLowerCase();
   return type.length <= 127 && /^[a-z0-9][a-z0-9!#$&^_.+-]*\/[a-z0-9][a-z0-9!#$&^_.+-]*$/.test(type) ? type : undefined;
-}
-
-const officeType = (kind: string) => `application/vnd.openxmlformats-officedocument.${kind}`;
-const typesByExtension: Record<string, string> = {
-  csv: 'text/csv',
-  docx: officeType('wordprocessingml.document'),
-  gif: 'image/gif',
-  html: 'text/html',
-  ics: 'text/calendar',
-  jpeg: 'image/jpeg',
-  jpg: 'image/jpeg',
-  json: 'application/json',
-  pdf: 'application/pdf',
-  png: 'image/png',
-  pptx: officeType('presentationml.presentation'),
-  svg: 'image/svg+xml',
-  txt: 'text/plain',
-  webp: 'image/webp',
-  xlsx: officeType('spreadsheetml.sheet'),
-  xml: 'application/xml',
-  zip: 'application/zip',
-};
-
-/** Returns the media type of a file by its extension. */
-export function typeOfFileName(name: string): string {
-  return lookUp(typesByExtension, /\.([^.]+)$/.exec(name)?.[1]?.toLowerCase() ?? '') ?? 'application/octet-stream';
 }
 
 /** Mail services refuse these, and no notification needs them. */

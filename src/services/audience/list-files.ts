@@ -1,6 +1,6 @@
 /** Imports the members of a list from a CSV file, and exports them. */
 import { CsvError, parse } from 'csv-parse';
-import { stringify } from 'csv-stringify/sync';
+import Papa from 'papaparse';
 import {
   type Column,
   escapeFormula,
@@ -270,8 +270,6 @@ export async function* exportList({ db, bulk }: Deps, organizationId: number, li
 }
 
 export function toCsv(rows: string[][]): string {
-  return stringify(
-    rows.map(row => row.map(escapeFormula)),
-    { record_delimiter: '\r\n' },
-  );
+  const lines = rows.map(row => row.map(escapeFormula));
+  return lines.length === 0 ? '' : `${Papa.unparse(lines)}\r\n`;
 }
