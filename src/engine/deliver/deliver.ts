@@ -3,8 +3,9 @@
  * sent and settled. A delivery ends as sent, failed, suppressed, cancelled, expired or unknown, or waits again as
  * retrying or pending.
  */
+import type { Category } from '../../core/configuration/nouns/category.ts';
 import { digestLimits } from '../../core/decision/digest.ts';
-import { type Category, generalSlug } from '../../core/decision/preferences.ts';
+import { generalSlug } from '../../core/decision/preferences.ts';
 import { recheck } from '../../core/decision/recheck.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Content } from '../../core/render/render.ts';
