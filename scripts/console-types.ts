@@ -3,10 +3,11 @@
  * of reasons and sign-in errors, channel types, webhook event types, time zones, and template tags and filters. Generated with every
  * build, never committed.
  */
+
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { registerHooks } from 'node:module';
-import { media } from '../src/core/configuration/document.ts';
+import { media } from '../src/core/configuration/nouns/schemas.ts';
 import { webhookTypes } from '../src/core/configuration/webhooks.ts';
 import { reasons } from '../src/core/decision/decide.ts';
 import { outcomes } from '../src/core/decision/outcome.ts';

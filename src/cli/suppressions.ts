@@ -5,7 +5,7 @@ import {
   suppressionLimits,
   suppressionReasons,
 } from '../core/audience/suppressions.ts';
-import { media } from '../core/configuration/document.ts';
+import { media } from '../core/configuration/nouns/schemas.ts';
 import { parseDuration } from '../core/durations.ts';
 import { lookUp } from '../core/lookup.ts';
 import { listSuppressions } from '../db/audience/suppressions.ts';

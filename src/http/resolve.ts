@@ -12,8 +12,7 @@ import { findDistributionList } from '../db/audience/distribution-lists.ts';
 import { findInboxMessage } from '../db/audience/inbox.ts';
 import { findMember as findListMember } from '../db/audience/members.ts';
 import { findSuppression } from '../db/audience/suppressions.ts';
-import { findChannelId } from '../db/configuration/channels.ts';
-import { findNotification } from '../db/configuration/notifications.ts';
+import { findRow } from '../db/configuration/rows.ts';
 import { findWebhook } from '../db/configuration/webhooks.ts';
 import { findAttachment } from '../db/history/attachments.ts';
 import { findDelivery } from '../db/history/delivery-list.ts';
@@ -23,7 +22,6 @@ import { findInvite } from '../db/identity/invites.ts';
 import { findKey } from '../db/identity/keys.ts';
 import { findMember } from '../db/identity/memberships.ts';
 import { findUser } from '../services/audience/users.ts';
-import { findCategory } from '../services/configuration/categories.ts';
 import { findLayout, findVersionOfLayout } from '../services/configuration/layouts.ts';
 import { findVersionOfMessage } from '../services/configuration/notifications.ts';
 import type { ResolvedPath } from '../services/configuration/organizations.ts';
@@ -81,15 +79,17 @@ export const pathParameters = {
   category: {
     schema: Type.String({ description: 'Slug of the category.' }),
     missing: ['category.not_found', 'category'],
-    resolve: async ({ deps, organization }: ResolveContext, slug: string) =>
-      (await findCategory(deps, organization.id, slug)) && { category: { slug } },
+    resolve: async ({ deps, organization }: ResolveContext, slug: string) => {
+      const category = await findRow(deps.db, organization.id, 'category', { slug });
+      return category && { category };
+    },
   },
   channel: {
     schema: Type.String({ description: 'Slug of the channel.' }),
     missing: ['channel.not_found', 'channel'],
     resolve: async ({ deps, organization, project }: ResolveContext, slug: string) => {
-      const id = await findChannelId(deps.db, organization.id, project?.id ?? null, slug);
-      return id === undefined ? undefined : { channel: { id, slug } };
+      const row = await findRow(deps.db, organization.id, 'channel', { parent: project?.id ?? null, slug });
+      return row && { channel: { id: row.id, slug } };
     },
   },
   username: {
@@ -188,7 +188,7 @@ export const pathParameters = {
     schema: Type.Integer({ description: 'Id of the notification.' }),
     missing: ['notification.not_found', 'notification'],
     resolve: byId(async ({ deps, organization, event }: ResolveContext<'event'>, id) => {
-      const notification = await findNotification(deps.db, organization.id, event.id, id);
+      const notification = await findRow(deps.db, organization.id, 'notification', { parent: event.id, id });
       return notification && { notification };
     }),
   },
@@ -220,7 +220,7 @@ export const pathParameters = {
     schema: Type.String({ description: 'Slug of the webhook.' }),
     missing: ['webhook.not_found', 'webhook'],
     resolve: async ({ deps, organization }: ResolveContext, slug: string) => {
-      const webhook = await findWebhook(deps.db, organization.id, slug);
+      const webhook = await findWebhook(deps.db, organization.id, { slug });
       return webhook && { webhook };
     },
   },

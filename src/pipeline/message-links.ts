@@ -1,7 +1,7 @@
 /** The links in messages with which recipients unsubscribe, change preferences and acknowledge, and those that are tracked. */
 
+import type { Category, CategoryKind } from '../core/configuration/nouns/category.ts';
 import type { Reach } from '../core/decision/decide.ts';
-import type { Category, CategoryKind } from '../core/decision/preferences.ts';
 import type { TenantDelivery } from '../core/feedback/identify.ts';
 import { signTrackingToken, trackHtml } from '../core/feedback/tracking.ts';
 import { signAcknowledgeToken, signPreferencesToken, signUnsubscribeToken } from '../core/message/recipient-links.ts';

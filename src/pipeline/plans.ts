@@ -17,7 +17,6 @@ import {
 } from '../core/render/render.ts';
 import { toResolvedMessage } from '../core/render/resolved.ts';
 import { fold } from '../core/text/text.ts';
-import { listAllLayouts } from '../db/configuration/layouts.ts';
 import {
   type ChannelRow,
   findEventPlan,
@@ -25,6 +24,7 @@ import {
   hasSuppressions,
   listPlannedChannels,
 } from '../db/configuration/plans.ts';
+import { listRows } from '../db/configuration/rows.ts';
 import type { Db } from '../db/connection/pool.ts';
 import type { AnnouncedCache, Entries } from '../lib/caching/announced-cache.ts';
 import type { Cipher } from '../lib/secrets/cipher.ts';
@@ -207,7 +207,7 @@ export class Plans {
       this.#layouts,
       String(organizationId),
       async () =>
-        (await listAllLayouts(db, organizationId)).map(({ project_id, name_key, body }): PlannedLayout => {
+        (await listRows(db, organizationId, 'layout')).map(({ project_id, name_key, body }): PlannedLayout => {
           let compiled: CompiledLayout | undefined;
           return {
             projectId: project_id,

@@ -4,8 +4,9 @@
  * uses it is sent, and the delivery refers to the hash. So the message can be rendered again exactly, whatever has been
  * changed or deleted since, even if it was rendered from a stale cache.
  */
+
 import { hash } from 'node:crypto';
-import type { CategoryKind } from '../core/decision/preferences.ts';
+import type { CategoryKind } from '../core/configuration/nouns/category.ts';
 import { toUuid } from '../core/ids.ts';
 import { canonicalJson, type Json, type JsonObject } from '../core/json.ts';
 import type { Db } from '../db/connection/pool.ts';

@@ -3,8 +3,10 @@
  * marked `secret: true` are stored encrypted and never shown again. Settings that decide where a secret goes, or who can
  * read it in transit, are marked `destination: true`: when one changes, the secrets must be entered again.
  */
+
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
-import type { Medium, ProviderEntry } from '../core/configuration/document.ts';
+import type { ProviderEntry } from '../core/configuration/nouns/channel.ts';
+import type { Medium } from '../core/configuration/nouns/schemas.ts';
 import { shapeErrors } from '../core/configuration/shape.ts';
 import type { ProviderState } from '../core/configuration/state.ts';
 import { defaultWarmUpGrowth } from '../core/decision/day-limit.ts';

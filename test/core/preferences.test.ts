@@ -1,11 +1,11 @@
 /** Precedence of preferences, compared with a slow reference that follows the documented table. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { type Category, categoryKinds } from '../../src/core/configuration/nouns/category.ts';
 import { type DecisionChannel, decide, type Recipient } from '../../src/core/decision/decide.ts';
 import {
-  type Category,
   type Choices,
-  categoryKinds,
   choiceKey,
   generalCategory,
   type PreferenceSource,

@@ -7,10 +7,11 @@
  *
  * @module-tag sweep
  */
+
 import { MessageChannel } from 'node:worker_threads';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { media } from '../../src/core/configuration/document.ts';
+import { media } from '../../src/core/configuration/nouns/schemas.ts';
 import { parseMarkdown } from '../../src/core/render/markdown/markdown.ts';
 import { checkTemplate, compileLayout, compileMessage, renderMessage } from '../../src/core/render/render.ts';
 import { filters } from '../../src/core/render/template/filters.ts';

@@ -1,7 +1,8 @@
 /** Requirements for every provider, so that none can be added without them. */
+
 import { describe, expect, it } from 'vitest';
-import type { ProviderEntry } from '../../src/core/configuration/document.ts';
-import { media } from '../../src/core/configuration/document.ts';
+import type { ProviderEntry } from '../../src/core/configuration/nouns/channel.ts';
+import { media } from '../../src/core/configuration/nouns/schemas.ts';
 import { shapeErrors } from '../../src/core/configuration/shape.ts';
 import type { Outbound } from '../../src/lib/network/outbound.ts';
 import { providers } from '../../src/providers/index.ts';

@@ -105,7 +105,7 @@ export function everything(slug: string): OrganizationDocument {
       {
         slug: 'shop',
         name: 'Shop',
-        channels: [{ slug: 'texts', name: 'Texts', type: 'sms', enabled: true, providers: [{ use: 'sandbox' }] }],
+        channels: [{ slug: 'texts', name: 'Texts', type: 'sms', providers: [{ use: 'sandbox' }] }],
         layouts: [
           { name: 'default', body: '<b>{{ content }}</b>' },
           { name: 'Plain / bare', body: '{{ content }}' },
@@ -165,7 +165,7 @@ export function everything(slug: string): OrganizationDocument {
                   { name: 'plain', recipients: { trigger: true }, channels: ['texts'], message: { body: '' } },
                 ],
               },
-              { slug: 'idle', name: 'Idle', active: true, notifications: [] },
+              { slug: 'idle', name: 'Idle', notifications: [] },
             ],
           },
         ],

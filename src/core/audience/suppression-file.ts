@@ -1,5 +1,5 @@
 /** The CSV format of the suppression list. An exported file can be imported again. */
-import { media } from '../configuration/document.ts';
+import { media } from '../configuration/nouns/schemas.ts';
 import { hasLongMarkRun, toNfc } from '../json.ts';
 import { fold } from '../text/text.ts';
 import { type Mistake, unescapeFormula } from './list-file.ts';

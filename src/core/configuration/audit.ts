@@ -2,8 +2,8 @@
 
 import type { Json, JsonObject } from '../json.ts';
 import type { Step } from './diff.ts';
+import { type NounName, sections } from './document.ts';
 import { toProviderEntry } from './fields.ts';
-import type { ChannelState } from './state.ts';
 
 export interface NewAuditEntry {
   action: string;
@@ -14,7 +14,8 @@ export interface NewAuditEntry {
   after?: Json;
 }
 
-export function toAuditEntry({ action, noun, path, fields, state }: Step): NewAuditEntry {
+export function toAuditEntry(step: Step): NewAuditEntry {
+  const { action, noun, path, fields } = step;
   const [, ...rest] = path.split('/');
   const entry = { action, noun, path: noun === 'organization' ? path : rest.join('/') };
   if (action === 'update') {
@@ -22,42 +23,20 @@ export function toAuditEntry({ action, noun, path, fields, state }: Step): NewAu
       Object.fromEntries(fields.map(change => [change.field, change[from] ?? null])) as Json;
     return { ...entry, before: side('from'), after: side('to') };
   }
-  const ownState = noun === 'channel' ? withoutSecrets(state as ChannelState) : ownFields(withoutSecret(state));
-  return action === 'create' ? { ...entry, after: ownState } : { ...entry, before: ownState };
+  const own: JsonObject = {
+    ...ownFields(noun, step.state),
+    ...(step.noun === 'channel' && { providers: (step.state.providers ?? []).map(toProviderEntry) }),
+  };
+  return action === 'create' ? { ...entry, after: own } : { ...entry, before: own };
 }
 
-function withoutSecrets({ providers = [], ...own }: ChannelState): Json {
-  return { ...(ownFields(own) as JsonObject), providers: providers.map(toProviderEntry) };
-}
+const nestedFields = new Set(['id', 'secret', 'members', 'addresses', 'newUsers', 'memberEmails']);
 
-/** Removes the secret of a webhook. */
-function withoutSecret({ secret: _, ...own }: object & { secret?: string }): object {
-  return own;
-}
-
-/** Sections of the document; the objects in them have their own steps. */
-const sections = new Set([
-  'id',
-  'channels',
-  'layouts',
-  'categories',
-  'webhooks',
-  'users',
-  'projects',
-  'lists',
-  'applications',
-  'events',
-]);
-const nestedFields = new Set(['notifications', 'members', 'addresses', 'newUsers', 'memberEmails']);
-
-function ownFields(state: object): Json {
+/** Leaves out secrets and sections: the objects in them have their own steps. */
+function ownFields(noun: Step['noun'], state: object): JsonObject {
+  const below = sections[noun as NounName] ?? {};
   const own = Object.entries(state).filter(
-    ([field, value]) => value !== undefined && !nestedFields.has(field) && (!sections.has(field) || isNames(value)),
+    ([field, value]) => value !== undefined && !nestedFields.has(field) && !(field in below),
   );
-  return Object.fromEntries(own) as Json;
-}
-
-/** Distinguishes channel names, a notification's own field, from the section of channels. */
-function isNames(value: unknown): boolean {
-  return Array.isArray(value) && value.length > 0 && value.every(item => typeof item === 'string');
+  return Object.fromEntries(own);
 }

@@ -16,8 +16,10 @@ import { findRetryMistake } from '../history/retries.ts';
 import { cleanJson, isObject, type JsonObject } from '../json.ts';
 import type { CheckTemplate } from '../render/compile.ts';
 import { fold, isEmail, readAddress } from '../text/text.ts';
-import { Document, media, type ProviderEntry } from './document.ts';
+import { Document } from './document.ts';
 import { checkLayout, checkLocale, checkMessage, type ReportError } from './messages.ts';
+import type { ProviderEntry } from './nouns/channel.ts';
+import { media } from './nouns/schemas.ts';
 import { identityOf, listChoices, type Reference, unknownName } from './references.ts';
 import { addError, shapeErrors } from './shape.ts';
 

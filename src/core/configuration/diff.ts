@@ -5,7 +5,9 @@
 
 import { canonicalJson } from '../json.ts';
 import { fold } from '../text/text.ts';
-import { compareChannels, compareFields, compareWebhooks, type FieldChange } from './fields.ts';
+import { type NounName, nouns, sections } from './document.ts';
+import { compareFields, compareSecrets, type FieldChange, hidden, toProviderEntry } from './fields.ts';
+import { pickFields } from './nouns/noun.ts';
 import type {
   AddressState,
   ApplicationState,
@@ -66,6 +68,31 @@ export interface StepOf<N extends Noun> extends Change {
 }
 export type Step = { [N in Noun]: StepOf<N> }[Noun];
 
+type Compare<N extends Noun> = (before: StateByNoun[N], after: StateByNoun[N]) => FieldChange[];
+
+/** Compares what a noun has besides its fields, and the nouns that are not declared. */
+const compareMore: { [N in Noun]?: Compare<N> } = {
+  channel: (before, after) => {
+    const entries = ({ providers }: ChannelState) => ({ providers: providers?.map(toProviderEntry) });
+    return [...compareFields(entries(before), entries(after)), ...compareSecrets(before, after)];
+  },
+  // `before` has its secret if `after` has one.
+  webhook: (before, { secret }) =>
+    secret === undefined || secret === before.secret ? [] : [{ field: 'secret', from: hidden, to: hidden }],
+  notification: (before, after) => compareFields(before.content, after.content),
+  user: (before, { first_name, last_name, locked, locale, timezone, custom_fields }) =>
+    compareFields(before, { first_name, last_name, locked, locale, timezone, custom_fields }),
+  list: (before, { name }) => compareFields(before, { name }),
+};
+
+/** Returns the last part of the path. */
+const nameOf: { [N in Exclude<Noun, NounName>]: (state: StateByNoun[N]) => string } = {
+  user: ({ username }) => username,
+  address: ({ name, value }) => `${name}/${value}`,
+  list: ({ name }) => name,
+  member: ({ username }) => username,
+};
+
 export function diff(
   current: OrganizationState | undefined,
   desired: OrganizationState,
@@ -75,150 +102,97 @@ export function diff(
   const deletions: Step[] = [];
   const organization: RowRef = { id: current?.id };
 
-  /** Adds the step that an object needs, if any, and returns its row as the parent of nested objects. */
-  function step<N extends Noun>(
+  /** Adds the steps that sibling objects and those below them need. An undefined section is not managed. */
+  function walk<N extends Noun>(
     noun: N,
     path: string,
     parent: RowRef,
-    before: StateByNoun[N] | undefined,
-    after: StateByNoun[N] | undefined,
-    fields: FieldChange[] = [],
-  ): RowRef {
-    const row: RowRef = noun === 'organization' ? organization : { id: (before as RowRef | undefined)?.id };
-    const action = before === undefined ? 'create' : after === undefined ? 'delete' : 'update';
-    if (action !== 'update' || fields.length > 0) {
+    was: StateByNoun[N][] | undefined,
+    now: StateByNoun[N][] | undefined,
+  ): void {
+    const declared = lookUp(noun);
+    const name = (state: StateByNoun[N]): string =>
+      declared
+        ? ((state as Record<string, unknown>)[declared.key] as string)
+        : nameOf[noun as 'user'](state as UserState);
+    const isFolded = declared?.foldsKey || noun === 'list';
+    const identityOf = (state: StateByNoun[N]) => {
+      // A name with a slash and the value after it must not look like another name and value.
+      if (noun === 'address') return JSON.stringify(state);
+      return isFolded ? fold(name(state)) : name(state);
+    };
+    const pairs = pair(was, now, prune, identityOf);
+    for (const { before, after } of pairs) {
       const state = (after ?? before)!;
-      const made = { action, noun, path, fields, organization, parent, row, state, before } as unknown as Step;
-      (action === 'delete' ? deletions : steps).push(made);
-    }
-    return row;
-  }
-
-  /** Pairs current with desired items. Items that are not desired are included only when pruning. */
-  function pairs<T>(before: T[] | undefined, after: T[] | undefined, identityOf: (item: T) => string) {
-    if (!after) return [];
-    const left = new Map((before ?? []).map(item => [identityOf(item), item]));
-    const result: { before?: T; after?: T }[] = [];
-    for (const item of after) {
-      const identity = identityOf(item);
-      result.push({ before: left.get(identity), after: item });
-      left.delete(identity);
-    }
-    if (prune) for (const item of left.values()) result.push({ before: item });
-    return result;
-  }
-
-  const bySlug = (item: { slug: string }) => item.slug;
-
-  function channels(parent: RowRef, path: string, was: ChannelState[] | undefined, now: ChannelState[] | undefined) {
-    for (const { before, after } of pairs(was, now, bySlug)) {
-      const fields = before && after ? compareChannels(before, after) : [];
-      step('channel', `${path}/${(after ?? before)!.slug}`, parent, before, after, fields);
+      const here = path === '' ? name(state) : `${path}/${name(state)}`;
+      const row: RowRef = noun === 'organization' ? organization : { id: (before as RowRef | undefined)?.id };
+      const action = before === undefined ? 'create' : after === undefined ? 'delete' : 'update';
+      const fields =
+        before && after
+          ? [
+              ...(declared ? compareFields(before, pickFields(declared, after as never)) : []),
+              ...((compareMore[noun] as Compare<N> | undefined)?.(before, after) ?? []),
+            ]
+          : [];
+      if (action !== 'update' || fields.length > 0) {
+        const step = { action, noun, path: here, fields, organization, parent, row, state, before } as unknown as Step;
+        (action === 'delete' ? deletions : steps).push(step);
+      }
+      if (after) walkBelow(noun, here, row, before, after);
     }
   }
 
-  function layouts(parent: RowRef, path: string, was: LayoutState[] | undefined, now: LayoutState[] | undefined) {
-    for (const { before, after } of pairs(was, now, ({ name }) => fold(name))) {
-      const fields = before && after ? compareFields(before, after) : [];
-      step('layout', `${path}/${(after ?? before)!.name}`, parent, before, after, fields);
+  function walkBelow<N extends Noun>(
+    noun: N,
+    path: string,
+    row: RowRef,
+    before: StateByNoun[N] | undefined,
+    after: StateByNoun[N],
+  ): void {
+    for (const [section, child] of Object.entries(sections[noun as NounName] ?? {})) {
+      const statesOf = (state: object | undefined) =>
+        (state as Record<string, never[] | undefined> | undefined)?.[section];
+      walk(child, path, row, statesOf(before), statesOf(after));
+      if (section === 'users') walkNewUsers(path);
+    }
+    if (noun === 'list') {
+      const membersOf = (list: ListState | undefined) => list?.members?.map(username => ({ username }));
+      walk('member', path, row, membersOf(before as ListState), membersOf(after as ListState));
     }
   }
 
-  function categories() {
-    for (const { before, after } of pairs(current?.categories, desired.categories, bySlug)) {
-      const fields = before && after ? compareFields(before, after) : [];
-      step('category', `${desired.slug}/${(after ?? before)!.slug}`, organization, before, after, fields);
-    }
-  }
-
-  function webhooks() {
-    for (const { before, after } of pairs(current?.webhooks, desired.webhooks, bySlug)) {
-      const fields = before && after ? compareWebhooks(before, after) : [];
-      step('webhook', `${desired.slug}/${(after ?? before)!.slug}`, organization, before, after, fields);
-    }
-  }
-
-  function users() {
-    const top = desired.slug;
-    const all = pairs(current?.users, desired.users, user => user.username);
-    for (const user of desired.newUsers ?? []) all.push({ after: user });
-    for (const { before, after } of all) {
-      const path = `${top}/${(before ?? after)!.username}`;
-      step('user', path, organization, before, after, before && after ? compareFields(before, userFields(after)) : []);
-    }
-    for (const { before, after } of all) {
+  /** Users are written in batches: all of them before the first address. */
+  function walkNewUsers(path: string): void {
+    walk('user', path, organization, [], desired.newUsers);
+    for (const { before, after } of pair(current?.users, desired.users, false, nameOf.user)) {
       if (!after) continue;
       const { username } = after;
-      const identity = ({ name, value }: AddressState) => JSON.stringify([name, value]);
-      for (const address of pairs(before?.addresses, after.addresses, identity)) {
-        const { name, value } = (address.after ?? address.before)!;
-        const path = `${top}/${username}/${name}/${value}`;
-        const named = (state: AddressState | undefined) => state && { ...state, username };
-        step('address', path, organization, named(address.before), named(address.after));
-      }
+      const addressesOf = (user: UserState | undefined) =>
+        user?.addresses?.map(({ name, value }) => ({ name, value, username }));
+      walk('address', `${path}/${username}`, organization, addressesOf(before), addressesOf(after));
     }
   }
 
-  function lists(project: RowRef, path: string, was: ListState[] | undefined, now: ListState[] | undefined) {
-    for (const { before, after } of pairs(was, now, list => fold(list.name))) {
-      const here = `${path}/${(after ?? before)!.name}`;
-      const fields = before && after ? compareFields({ name: before.name }, { name: after.name }) : [];
-      const list = step('list', here, project, before, after, fields);
-      if (!after) continue;
-      for (const member of pairs(before?.members, after.members, username => username)) {
-        const username = (member.after ?? member.before)!;
-        const named = (name: string | undefined) => (name === undefined ? undefined : { username: name });
-        step('member', `${here}/${username}`, list, named(member.before), named(member.after));
-      }
-    }
-  }
-
-  function notifications(event: RowRef, path: string, was: EventState | undefined, now: EventState) {
-    for (const { before, after } of pairs(was?.notifications, now.notifications, ({ name }) => name)) {
-      const fields = before && after ? compareFields(notificationFields(before), notificationFields(after)) : [];
-      step('notification', `${path}/${(after ?? before)!.name}`, event, before, after, fields);
-    }
-  }
-
-  function events(application: RowRef, path: string, was: ApplicationState | undefined, now: ApplicationState) {
-    for (const { before, after } of pairs(was?.events, now.events, bySlug)) {
-      const here = `${path}/${(after ?? before)!.slug}`;
-      const { notifications: _, ...own } = after ?? {};
-      const event = step('event', here, application, before, after, before && after ? compareFields(before, own) : []);
-      if (after) notifications(event, here, before, after);
-    }
-  }
-
-  const row = step(
-    'organization',
-    desired.slug,
-    organization,
-    current,
-    desired,
-    current ? compareFields(current, organizationFields(desired)) : [],
-  );
-  channels(row, desired.slug, current?.channels, desired.channels);
-  layouts(row, desired.slug, current?.layouts, desired.layouts);
-  categories();
-  webhooks();
-  users();
-  for (const { before, after } of pairs(current?.projects, desired.projects, bySlug)) {
-    const path = `${desired.slug}/${(after ?? before)!.slug}`;
-    const fields = before && after ? compareFields({ name: before.name }, { name: after.name }) : [];
-    const project = step('project', path, row, before, after, fields);
-    if (!after) continue;
-    channels(project, path, before?.channels, after.channels);
-    layouts(project, path, before?.layouts, after.layouts);
-    lists(project, path, before?.lists, after.lists);
-    for (const pair of pairs(before?.applications, after.applications, bySlug)) {
-      const here = `${path}/${(pair.after ?? pair.before)!.slug}`;
-      const names =
-        pair.before && pair.after ? compareFields({ name: pair.before.name }, { name: pair.after.name }) : [];
-      const application = step('application', here, project, pair.before, pair.after, names);
-      if (pair.after) events(application, here, pair.before, pair.after);
-    }
-  }
+  walk('organization', '', organization, current && [current], [desired]);
   return [...steps, ...deletions.reverse()];
+}
+
+function lookUp(noun: Noun) {
+  return noun in nouns ? nouns[noun as NounName] : undefined;
+}
+
+/** Pairs current with desired items. Items that are not desired are included only when pruning. */
+function pair<T>(before: T[] | undefined, after: T[] | undefined, prune: boolean, identityOf: (item: T) => string) {
+  if (!after) return [];
+  const left = new Map((before ?? []).map(item => [identityOf(item), item]));
+  const result: { before?: T; after?: T }[] = [];
+  for (const item of after) {
+    const identity = identityOf(item);
+    result.push({ before: left.get(identity), after: item });
+    left.delete(identity);
+  }
+  if (prune) for (const item of left.values()) result.push({ before: item });
+  return result;
 }
 
 /** Returns the part of a step that is shown to users. */
@@ -229,19 +203,4 @@ export function toChange({ action, noun, path, fields }: Step): Change {
 /** Returns whether the message needs a new version. */
 export function hasContentChanged(before: NotificationState | undefined, after: NotificationState): boolean {
   return !before || canonicalJson(before.content) !== canonicalJson(after.content);
-}
-
-/** Returns the organization's own fields, without its sections. */
-export function organizationFields(organization: OrganizationState) {
-  const { name, retention_days, max_key_lifetime_days, brand_color, logo_url } = organization;
-  const { timezone, quiet_hours, max_per_day } = organization;
-  return { name, retention_days, max_key_lifetime_days, brand_color, logo_url, timezone, quiet_hours, max_per_day };
-}
-
-function userFields({ first_name, last_name, locked, locale, timezone, custom_fields }: UserState) {
-  return { first_name, last_name, locked, locale, timezone, custom_fields };
-}
-
-function notificationFields({ id: _, content, ...own }: NotificationState) {
-  return { ...own, ...content };
 }

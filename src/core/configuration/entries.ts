@@ -2,18 +2,11 @@
  * An entry is one configuration object as the declarative file writes it. The API changes a single entry by wrapping it
  * in the smallest possible document, so that every rule is implemented once; errors are reported relative to the entry.
  */
-import { type TSchema, Type } from 'typebox';
+import { type TProperties, type TSchema, type TUnsafe, Type } from 'typebox';
 import { AppError, type FieldErrors, invalid } from '../errors.ts';
-
-export type Section =
-  | 'projects'
-  | 'applications'
-  | 'events'
-  | 'notifications'
-  | 'channels'
-  | 'layouts'
-  | 'categories'
-  | 'webhooks';
+import { type NounName, sections } from './document.ts';
+import type { FieldsOf, Noun } from './nouns/noun.ts';
+import { closed } from './nouns/schemas.ts';
 
 /** The objects that contain an entry, from the organization down. */
 interface ParentPath {
@@ -28,13 +21,10 @@ interface NamedObject {
   name: string;
 }
 
-/** Returns the smallest document that contains the entry, or the organization's own fields, and their path in it. */
-export function wrapEntry(
-  parents: ParentPath,
-  section: Section | undefined,
-  entry: object,
-): { document: object; at: string } {
+/** Returns the smallest document that contains the entry and its path in it. */
+export function wrapEntry(parents: ParentPath, noun: NounName, entry: object): { document: object; at: string } {
   const { organization, project, application, event } = parents;
+  const section = sectionOf(noun);
   let inner: object = section ? { [section]: [entry] } : {};
   let at = section ? `/${section}/0` : '';
   if (event) {
@@ -52,6 +42,12 @@ export function wrapEntry(
   }
   const own = section ? { slug: organization.slug, name: organization.name } : entry;
   return { document: { organizations: [{ ...own, ...inner }] }, at: `organizations/0${at}` };
+}
+
+/** Returns the section that holds entries of the noun; undefined for the organization, whose fields are at the top. */
+function sectionOf(noun: NounName): string | undefined {
+  const all = Object.values(sections).flatMap(below => Object.entries(below));
+  return all.find(([, child]) => child === noun)?.[0];
 }
 
 /** Rewrites the field paths of an error to be relative to the entry. */
@@ -88,40 +84,58 @@ export function refuseChanges(current: object, changes: object, fixed: Record<st
   throw invalid(Object.fromEntries(refused.map(([field, advice]) => [field, [`cannot be changed: ${advice}`]])));
 }
 
-export const slugAdvice = 'it is part of URLs that applications call; create another one and delete this one';
-
-interface ObjectSchema {
-  properties: Record<string, TSchema>;
-  required?: string[];
+/** Returns the schema of a body that creates an object: the noun's fields, and what it has besides. */
+export function newSchemaOf<Fields extends TProperties, More extends TProperties = Record<never, TSchema>>(
+  $id: string,
+  { fields }: { fields: Fields },
+  more = {} as More,
+) {
+  return Type.Object({ ...fields, ...more }, { $id, ...closed });
 }
+
+/** The changes of an object: null removes an optional field. */
+export type ChangesOf<Entry> = { [F in keyof Entry]?: Entry[F] | (undefined extends Entry[F] ? null : never) };
 
 /**
  * Returns the schema of a PATCH body: every field is optional, and null is accepted where the entry's field is optional.
- * Fixed fields are accepted so that a response can be sent back; `refuseChanges` rejects a different value.
+ * Absent fields keep their values, so there are no defaults. Fixed fields are accepted so that a response can be sent back;
+ * `refuseChanges` rejects a different value.
  */
-export function updateSchemaOf<Changes>($id: string, entry: TSchema, fields: string[], fixed: string[] = []) {
-  const { properties, required = [] } = entry as unknown as ObjectSchema;
-  const change = (field: string) => {
-    const schema = properties[field]!;
-    return [field, Type.Optional(required.includes(field) ? schema : orNull(schema))];
+export function changesSchemaOf<Entry>($id: string, { fields, fixed = {} }: Noun, more: TProperties = {}) {
+  const change = ([field, { default: _, ...schema }]: [string, TSchema & { default?: unknown }]) => {
+    if (field in fixed)
+      return Type.Unknown({ description: 'Cannot be changed. Accepted if equal to the current value.' });
+    return isOptional({ ...fields, ...more }[field]!) ? orNull(schema) : schema;
   };
-  const repeated = fixed.map(field => [
-    field,
-    Type.Optional(Type.Unknown({ description: 'Cannot be changed. Accepted if equal to the current value.' })),
-  ]);
-  return Type.Unsafe<Changes>(
-    Type.Object(Object.fromEntries([...fields.map(change), ...repeated]), { $id, additionalProperties: false }),
-  );
+  const changes = Object.entries({ ...fields, ...more }).map(field => [field[0], Type.Optional(change(field))]);
+  return Type.Unsafe<ChangesOf<Entry>>(Type.Object(Object.fromEntries(changes), { $id, ...closed }));
 }
 
-/** Returns the schema of a body that creates an entry, with these fields. */
-export function createSchemaOf<Entry>($id: string, entry: TSchema, fields: string[]) {
-  const { properties, required = [] } = entry as unknown as ObjectSchema;
-  const own = fields.map(field => [
-    field,
-    required.includes(field) ? properties[field]! : Type.Optional(properties[field]!),
-  ]);
-  return Type.Unsafe<Entry>(Type.Object(Object.fromEntries(own), { $id, additionalProperties: false }));
+type Responses<N extends Noun> = { [F in keyof FieldsOf<N>]-?: TUnsafe<Required<FieldsOf<N>>[F]> };
+
+/** Returns the schemas of the noun's fields in responses: all are present, and null instead of absent; limits are left out. */
+export function responseFieldsOf<N extends Noun>({ fields, kept = {} }: N): Responses<N> {
+  const responses = Object.entries(fields).map(([field, schema]) => {
+    const {
+      default: value,
+      description: text,
+      ...own
+    } = schema as TSchema & { default?: unknown; description?: string };
+    const isNullable = isOptional(schema) && value === undefined && !(field in kept);
+    const description = isNullable ? text?.replace('Absent:', 'Null:') : text?.replace(/ ?Absent: .*?\.(?= |$)/, '');
+    const shown = Object.entries(own).filter(([keyword]) => !limitKeywords.has(keyword));
+    const response = { ...Object.fromEntries(shown), ...(description && { description }) };
+    return [field, isNullable ? orNull(response) : response];
+  });
+  return Object.fromEntries(responses);
+}
+
+const limitKeywords = new Set([
+  ...['minLength', 'maxLength', 'pattern', 'patternHint', 'format', 'minimum', 'maximum', 'minItems', 'maxItems'],
+]);
+
+function isOptional(schema: TSchema): boolean {
+  return '~optional' in schema;
 }
 
 /** Allows null, without a union where possible: a union would report each mistake once per branch. */

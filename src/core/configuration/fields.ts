@@ -2,7 +2,7 @@
 
 import { canonicalJson, isObject, type Json } from '../json.ts';
 import { lookUp } from '../lookup.ts';
-import type { ChannelState, ProviderState, WebhookState } from './state.ts';
+import type { ChannelState, ProviderState } from './state.ts';
 
 export interface FieldChange {
   field: string;
@@ -12,7 +12,8 @@ export interface FieldChange {
   to: unknown;
 }
 
-const hidden = '(secret)';
+/** Shown instead of a secret. */
+export const hidden = '(secret)';
 
 /** Compares only the fields that are defined in `after`. */
 export function compareFields(before: object, after: object): FieldChange[] {
@@ -23,9 +24,9 @@ export function compareFields(before: object, after: object): FieldChange[] {
   return changes;
 }
 
-/** Both sides must have their secrets: those that the file omits have been filled in before. */
-export function compareChannels(before: ChannelState, after: ChannelState): FieldChange[] {
-  const changes = compareFields(withoutSecrets(before), withoutSecrets(after));
+/** Compares the secrets of providers. Both sides must have them: those that the file omits have been filled in before. */
+export function compareSecrets(before: ChannelState, after: ChannelState): FieldChange[] {
+  const changes: FieldChange[] = [];
   for (const [i, { secrets }] of (after.providers ?? []).entries()) {
     const stored = before.providers?.[i]?.secrets ?? {};
     for (const field of new Set([...Object.keys(stored), ...Object.keys(secrets)])) {
@@ -35,18 +36,6 @@ export function compareChannels(before: ChannelState, after: ChannelState): Fiel
     }
   }
   return changes;
-}
-
-/** `before` must have its secret if `after` has one. */
-export function compareWebhooks(before: WebhookState, after: WebhookState): FieldChange[] {
-  const { secret, ...own } = after;
-  const changes = compareFields(before, own);
-  if (secret !== undefined && secret !== before.secret) changes.push({ field: 'secret', from: hidden, to: hidden });
-  return changes;
-}
-
-function withoutSecrets({ id: _, providers, ...own }: ChannelState) {
-  return { ...own, providers: providers?.map(toProviderEntry) };
 }
 
 /** Returns the provider as it is stored and exported, without secrets. */

@@ -46,7 +46,7 @@ export function checkReferences(
     const names = namesOf(
       kind,
       {
-        lists: inFile?.lists ?? stored?.lists,
+        distribution_lists: inFile?.distribution_lists ?? stored?.distribution_lists,
         channels: inFile?.channels ?? stored?.channels,
         layouts: inFile?.layouts ?? stored?.layouts,
       },
@@ -93,7 +93,7 @@ export function checkDanglingReferences(
     const projectAfter = {
       channels: merged(project.channels, file?.channels, prune, bySlug),
       layouts: merged(project.layouts, file?.layouts, prune, byName),
-      lists: merged(project.lists, file?.lists, prune, byName),
+      distribution_lists: merged(project.distribution_lists, file?.distribution_lists, prune, byName),
     };
     // Computed once per kind: there can be many notifications and channels to look up.
     const namesBefore = memoize(kind => namesOf(kind, project, current));
@@ -203,11 +203,15 @@ function referencesOf({
 
 type Shared = Pick<OrganizationState, 'channels' | 'layouts' | 'categories'>;
 
-function namesOf(kind: Reference['kind'], project: Shared & Pick<ProjectState, 'lists'>, organization: Shared) {
+function namesOf(
+  kind: Reference['kind'],
+  project: Shared & Pick<ProjectState, 'distribution_lists'>,
+  organization: Shared,
+) {
   const both = <T>(own: T[] = [], shared: T[] = []) => [...own, ...shared];
   const named = {
     category: () => [generalSlug, ...(organization.categories ?? []).map(({ slug }) => slug)],
-    list: () => (project.lists ?? []).map(({ name }) => name),
+    list: () => (project.distribution_lists ?? []).map(({ name }) => name),
     channel: () => both(project.channels, organization.channels).flatMap(({ slug, type }) => [slug, type]),
     layout: () => both(project.layouts, organization.layouts).map(({ name }) => name),
   };

@@ -3,30 +3,27 @@
  * addresses normalized and secrets separated. An undefined part is not managed and stays unchanged.
  */
 
-import type { Digest } from '../decision/digest.ts';
-import { type Category, generalSlug } from '../decision/preferences.ts';
-import type { QuietHours } from '../decision/quiet-hours.ts';
-import { channelsOf, type Step } from '../decision/steps.ts';
-import type { Throttle } from '../decision/throttle.ts';
-import { reputationDefaults } from '../feedback/reputation.ts';
-import type { Retry } from '../history/retries.ts';
 import type { JsonObject } from '../json.ts';
 import { fold, normalizeLocale, readAddress } from '../text/text.ts';
-import type { Priority } from '../trigger.ts';
-import type {
-  ApplicationEntry,
-  CategoryEntry,
-  ChannelEntry,
-  EventEntry,
-  LayoutEntry,
-  ListEntry,
-  NotificationEntry,
-  OrganizationDocument,
-  ProjectEntry,
-  ProviderEntry,
-  UserEntry,
+import {
+  type ChannelEntry,
+  type ListEntry,
+  type NotificationEntry,
+  type NounName,
+  nouns,
+  type OrganizationDocument,
+  sections,
+  type UserEntry,
+  type WebhookEntry,
 } from './document.ts';
-import { type WebhookEntry, webhookTypes } from './webhooks.ts';
+import type { Category } from './nouns/category.ts';
+import type { ChannelFields, ProviderEntry } from './nouns/channel.ts';
+import type { EventFields } from './nouns/event.ts';
+import type { LayoutFields } from './nouns/layout.ts';
+import { type NotificationFields, type StoredMessage, toContent } from './nouns/notification.ts';
+import { toFields } from './nouns/noun.ts';
+import type { OrganizationFields } from './nouns/organization.ts';
+import type { WebhookFields } from './nouns/webhook.ts';
 
 /** `id` is the row's id; objects that are only in a file have none yet. */
 interface Row {
@@ -39,42 +36,15 @@ export interface ProviderState {
   secrets: JsonObject;
 }
 
-/** A channel without its providers, as the database and the API have it too. */
-export interface ChannelFields extends GuardFields {
-  slug: string;
-  name: string;
-  type: string;
-  enabled: boolean;
-  on_unknown: 'resend' | 'hold';
-  rate_per_second: number | null;
-  concurrency: number | null;
-  retry: Retry | null;
-}
-
-/** The reputation guard of an email channel; see core/feedback/reputation.ts. */
-export interface GuardFields {
-  reputation_guard: boolean;
-  max_bounce_percent: number;
-  max_complaint_percent: number;
-}
-
 export interface ChannelState extends Row, ChannelFields {
   providers?: ProviderState[];
 }
 
-export interface LayoutState extends Row {
-  name: string;
-  body: string;
-}
+export interface LayoutState extends Row, LayoutFields {}
 
 export interface CategoryState extends Row, Category {}
 
-export interface WebhookState extends Row {
-  slug: string;
-  name: string;
-  url: string;
-  types: string[];
-  enabled: boolean;
+export interface WebhookState extends Row, WebhookFields {
   /** Undefined: the stored secret is kept. */
   secret?: string;
 }
@@ -99,49 +69,20 @@ export interface UserState extends Row {
   addresses?: AddressState[];
 }
 
-/** Content of a message version. */
-export interface StoredMessage {
-  message: NotificationEntry['message'];
-  overrides: NonNullable<NotificationEntry['overrides']>;
-}
-
-/** A notification without its message, as the database and the API have it too. */
-export interface NotificationFields {
-  name: string;
-  active: boolean;
-  recipients: NotificationEntry['recipients'];
-  /** Slugs or types. With steps: the channels of all steps. */
-  channels: string[];
-  steps: Step[] | null;
-  give_up_after: string | null;
-  notify_resolved: boolean;
-  filter: string | null;
-  environs: string[] | null;
-  extra_context: JsonObject;
-  /** Null: not set. */
-  priority: Priority | null;
-  throttle: Throttle | null;
-  digest: Digest | null;
-}
-
 export interface NotificationState extends Row, NotificationFields {
   content: StoredMessage;
 }
 
-export interface EventState extends Row {
-  slug: string;
-  name: string;
-  active: boolean;
-  /** Slug; null: general. */
-  category: string | null;
-  /** Null: none. */
-  context_schema?: JsonObject | null;
+export interface EventState extends Row, EventFields {
   notifications?: NotificationState[];
 }
 
-export interface ApplicationState extends Row {
+interface NamedState extends Row {
   slug: string;
   name: string;
+}
+
+export interface ApplicationState extends NamedState {
   events?: EventState[];
 }
 
@@ -151,25 +92,14 @@ export interface ListState extends Row {
   members?: string[];
 }
 
-export interface ProjectState extends Row {
-  slug: string;
-  name: string;
+export interface ProjectState extends NamedState {
   channels?: ChannelState[];
   layouts?: LayoutState[];
-  lists?: ListState[];
+  distribution_lists?: ListState[];
   applications?: ApplicationState[];
 }
 
-export interface OrganizationState extends Row {
-  slug: string;
-  name: string;
-  retention_days?: number;
-  max_key_lifetime_days?: number | null;
-  brand_color?: string | null;
-  logo_url?: string | null;
-  timezone?: string | null;
-  quiet_hours?: QuietHours | null;
-  max_per_day?: number | null;
+export interface OrganizationState extends Row, OrganizationFields {
   channels?: ChannelState[];
   layouts?: LayoutState[];
   categories?: CategoryState[];
@@ -187,75 +117,26 @@ type ReadProvider = (entry: ProviderEntry) => ProviderState;
 
 /** Expects a valid document. */
 export function toState(document: OrganizationDocument, readProvider: ReadProvider): OrganizationState {
-  const channel = ({ slug, name, type, enabled = true, providers, ...limits }: ChannelEntry): ChannelState => ({
-    slug,
-    name,
-    type,
-    enabled,
-    on_unknown: limits.on_unknown ?? 'resend',
-    rate_per_second: limits.rate_per_second ?? null,
-    concurrency: limits.concurrency ?? null,
-    retry: limits.retry ?? null,
-    reputation_guard: limits.reputation_guard ?? true,
-    max_bounce_percent: limits.max_bounce_percent ?? reputationDefaults.max_bounce_percent,
-    max_complaint_percent: limits.max_complaint_percent ?? reputationDefaults.max_complaint_percent,
-    providers: providers?.map(readProvider),
-  });
-  const project = (entry: ProjectEntry): ProjectState => ({
-    slug: entry.slug,
-    name: entry.name,
-    channels: entry.channels?.map(channel),
-    layouts: entry.layouts?.map(toLayout),
-    lists: entry.distribution_lists?.map(toList),
-    applications: entry.applications?.map(toApplication),
-  });
+  const readMore: { [noun in NounName]?: (entry: never) => object } = {
+    channel: ({ providers }: ChannelEntry) => ({ providers: providers?.map(readProvider) }),
+    webhook: ({ secret }: WebhookEntry) => ({ secret }),
+    notification: (entry: NotificationEntry) => ({ content: toContent(entry) }),
+  };
+  const read = (noun: NounName | 'user' | 'list', entry: object): object => {
+    if (noun === 'user') return toUser(entry as UserEntry);
+    if (noun === 'list') return toList(entry as ListEntry);
+    const below = Object.entries(sections[noun] ?? {}).map(([section, child]) => {
+      const entries = (entry as Record<string, object[] | undefined>)[section];
+      return [section, entries?.map(one => read(child, one))];
+    });
+    return { ...toFields(nouns[noun], entry), ...readMore[noun]?.(entry as never), ...Object.fromEntries(below) };
+  };
   const lists = (document.projects ?? []).flatMap(({ distribution_lists = [] }) => distribution_lists);
   const emails = lists.flatMap(({ members = [] }) => members);
   return {
-    slug: document.slug,
-    name: document.name,
-    retention_days: document.retention_days,
-    max_key_lifetime_days: document.max_key_lifetime_days,
-    brand_color: document.brand_color,
-    logo_url: document.logo_url,
-    timezone: document.timezone,
-    quiet_hours: document.quiet_hours,
-    max_per_day: document.max_per_day,
-    channels: document.channels?.map(channel),
-    layouts: document.layouts?.map(toLayout),
-    categories: document.categories?.map(toCategory),
-    webhooks: document.webhooks?.map(toWebhook),
-    users: document.users?.map(toUser),
-    projects: document.projects?.map(project),
+    ...(read('organization', document) as OrganizationState),
     memberEmails: new Map(emails.map(email => [fold(email), email])),
   };
-}
-
-function toLayout({ name, body }: LayoutEntry): LayoutState {
-  return { name, body };
-}
-
-function toCategory(entry: CategoryEntry): CategoryState {
-  const translated = Object.entries(entry.locales ?? {}).map(([locale, text]) => [
-    normalizeLocale(locale) ?? locale,
-    text,
-  ]);
-  return {
-    slug: entry.slug,
-    name: entry.name,
-    description: entry.description ?? '',
-    kind: entry.kind ?? 'transactional',
-    default: entry.default ?? true,
-    channel_defaults: entry.channel_defaults ?? {},
-    channels: entry.channels ?? null,
-    quiet_hours: entry.quiet_hours ?? 'respect',
-    track: entry.track ?? false,
-    locales: Object.fromEntries(translated),
-  };
-}
-
-function toWebhook({ slug, name, url, types, enabled = true, secret }: WebhookEntry): WebhookState {
-  return { slug, name, url, types: webhookTypes.filter(type => types.includes(type)), enabled, secret };
 }
 
 function toUser({ addresses, custom_fields, locale, ...user }: UserEntry): UserState {
@@ -273,75 +154,6 @@ function toUser({ addresses, custom_fields, locale, ...user }: UserEntry): UserS
 
 function toList({ name, members }: ListEntry): ListState {
   return { name: name.trim(), members: members?.map(fold) };
-}
-
-function toApplication({ slug, name, events }: ApplicationEntry): ApplicationState {
-  return { slug, name, events: events?.map(toEvent) };
-}
-
-function toEvent({ category = generalSlug, notifications, ...own }: EventEntry): EventState {
-  const { slug, name, active = true, context_schema } = own;
-  const named = category === generalSlug ? null : category;
-  return { slug, name, active, category: named, context_schema, notifications: notifications?.map(toNotification) };
-}
-
-function toNotification(entry: NotificationEntry): NotificationState {
-  return {
-    name: entry.name,
-    active: entry.active ?? true,
-    recipients: toRecipients(entry.recipients),
-    channels: entry.steps ? channelsOf(entry.steps) : (entry.channels ?? []),
-    steps: entry.steps?.map(toStep) ?? null,
-    give_up_after: entry.give_up_after ?? null,
-    notify_resolved: entry.notify_resolved ?? false,
-    filter: entry.filter ?? null,
-    environs: entry.environs ?? null,
-    extra_context: (entry.extra_context ?? {}) as JsonObject,
-    priority: entry.priority ?? null,
-    throttle: entry.throttle ?? null,
-    digest: entry.digest ?? null,
-    content: toContent(entry),
-  };
-}
-
-function toStep({ recipients, ...step }: Step): Step {
-  return recipients ? { ...step, recipients: { list: recipients.list.trim() } } : step;
-}
-
-/** Trims the list name, as stored names are. */
-function toRecipients(recipients: NotificationEntry['recipients']): NotificationEntry['recipients'] {
-  return 'list' in recipients && recipients.list !== undefined
-    ? { ...recipients, list: recipients.list.trim() }
-    : recipients;
-}
-
-/** Leaves out default values and normalizes language tags. */
-function toContent({ message, overrides = {} }: NotificationEntry): StoredMessage {
-  const { layout, strict, avatar, actions = [], attachments = [] } = message;
-  const { body = '', ...text } = toVariants(message);
-  return {
-    message: {
-      ...text,
-      body,
-      ...(layout !== undefined && { layout }),
-      ...(strict && { strict }),
-      ...(avatar !== undefined && { avatar }),
-      ...(actions.length > 0 && { actions }),
-      ...(attachments.length > 0 && { attachments }),
-    },
-    overrides: Object.fromEntries(Object.entries(overrides).map(([name, text]) => [name, toVariants(text)])),
-  };
-}
-
-type Variants = StoredMessage['overrides'][string];
-
-function toVariants({ subject, body, locales = {} }: Variants): Variants {
-  const translated = Object.entries(locales).map(([locale, text]) => [normalizeLocale(locale) ?? locale, text]);
-  return {
-    ...(subject !== undefined && { subject }),
-    ...(body !== undefined && { body }),
-    ...(translated.length > 0 && { locales: Object.fromEntries(translated) }),
-  };
 }
 
 /** Returns whether the address is the user's own email, which is implied and not listed. */

@@ -1,11 +1,9 @@
-/** Operational webhooks: event types, limits, the retry schedule and the schema of an endpoint. */
+/** Operational webhooks: event types, limits, and the retry schedule. */
 import { randomBytes } from 'node:crypto';
-import { type Static, Type } from 'typebox';
 import type { OccurrenceOutcome } from '../decision/outcome.ts';
 import { type SummaryFacts, summarizeOccurrence } from '../decision/summary.ts';
 import { occurrenceStateOf } from '../history/states.ts';
 import type { JsonObject } from '../json.ts';
-import { limits, slugPattern } from '../text/text.ts';
 
 export const webhookTypes = [
   'delivery.sent',
@@ -107,31 +105,3 @@ export const webhookUrl = {
   format: 'url',
   patternHint: 'must be an http or https URL without a user name',
 } as const;
-
-export const WebhookEntry = Type.Object(
-  {
-    slug: Type.String({
-      maxLength: limits.slug,
-      pattern: slugPattern,
-      patternHint: 'must be lower-case letters and digits, with single dashes or underscores between them',
-    }),
-    name: Type.String({ minLength: 1, maxLength: limits.name, pattern: '\\S', patternHint: 'must not be blank' }),
-    url: Type.String({ ...webhookUrl, description: 'URL that messages are posted to. Redirects are not followed.' }),
-    types: Type.Array(Type.Enum([...webhookTypes]), {
-      minItems: 1,
-      maxItems: webhookTypes.length,
-      description: 'Event types to send to this endpoint.',
-    }),
-    enabled: Type.Optional(Type.Boolean({ description: 'Defaults to true.' })),
-    secret: Type.Optional(
-      Type.String({
-        ...webhookSecret,
-        description:
-          'Signs every message; share it with the receiver. If absent, the stored secret is kept, and one is generated for a ' +
-          'new endpoint. Required when the URL of an existing webhook changes.',
-      }),
-    ),
-  },
-  { additionalProperties: false, description: 'An endpoint that receives operational events.' },
-);
-export type WebhookEntry = Static<typeof WebhookEntry>;

@@ -3,28 +3,9 @@
  * specific one decides. A broad choice never changes a specific one, and preferences do not apply to required categories.
  */
 import { type Static, Type } from 'typebox';
+import type { Category } from '../configuration/nouns/category.ts';
 import { lookUp } from '../lookup.ts';
 import { limits, slugPattern } from '../text/text.ts';
-
-export const categoryKinds = ['required', 'transactional', 'promotional'] as const;
-export type CategoryKind = (typeof categoryKinds)[number];
-
-export interface Category {
-  slug: string;
-  name: string;
-  description: string;
-  kind: CategoryKind;
-  /** Used until the recipient chooses; `channel_defaults` overrides it by channel type. */
-  default: boolean;
-  channel_defaults: Record<string, boolean>;
-  /** The channel types that the preference page offers; null means all. */
-  channels: string[] | null;
-  quiet_hours: 'respect' | 'ignore';
-  /** Whether opens and clicks of emails are recorded. Never true for a required category. */
-  track: boolean;
-  /** By language. */
-  locales: Record<string, { name?: string; description?: string }>;
-}
 
 export const generalSlug = 'general';
 
@@ -118,7 +99,7 @@ export function isPersonal(channelType: string): boolean {
 
 /** Returns whether the preference page offers this channel type for this category. */
 export function isOffered({ channels }: Category, channelType: string): boolean {
-  return isPersonal(channelType) && (channels === null || channels.includes(channelType));
+  return isPersonal(channelType) && (channels === null || (channels as readonly string[]).includes(channelType));
 }
 
 /** Returns name and description in the best matching language: pt-BR, then pt, then the category's own. */

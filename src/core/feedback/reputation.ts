@@ -2,7 +2,7 @@
  * The reputation guard: which share of an email channel's messages bounces or is reported as spam, and when that is too much.
  * Then bulk messages are held until a person resumes the channel.
  */
-import type { Category } from '../decision/preferences.ts';
+import type { Category } from '../configuration/nouns/category.ts';
 import { priorities } from '../trigger.ts';
 
 export const reputationWindow = {

@@ -1,125 +1,7 @@
 import { sql } from 'kysely';
-import type { ChannelFields } from '../../core/configuration/state.ts';
-import type { JsonObject } from '../../core/json.ts';
 import type { PageRequest } from '../connection/page.ts';
 import type { Db } from '../connection/pool.ts';
-import type { NamedRow, PathIds } from './organizations.ts';
-
-export interface Channel extends NamedRow {
-  type: string;
-  enabled: boolean;
-  project_id: number | null;
-}
-
-/** Returns the channels of a project, or the organization's own without one. */
-export async function listChannels(db: Db, organizationId: number, projectId: number | null, page: PageRequest) {
-  return db
-    .selectFrom('channels')
-    .select(['id', 'slug', 'name', 'type', 'enabled', 'project_id'])
-    .where('organization_id', '=', organizationId)
-    .where('project_id', projectId === null ? 'is' : '=', projectId)
-    .where('id', '>', page.after)
-    .orderBy('id')
-    .limit(page.limit)
-    .execute();
-}
-
-/** Returns the channels of the organization and of all its projects. */
-export async function listAllChannels(db: Db, organizationId: number) {
-  return db
-    .selectFrom('channels')
-    .select(['id', 'slug', 'name', 'type', 'enabled', 'project_id'])
-    .where('organization_id', '=', organizationId)
-    .orderBy('id')
-    .execute();
-}
-
-export interface ChannelSettings extends ChannelFields {
-  /** Without secrets. */
-  providers: JsonObject[];
-  /** Encrypted. */
-  secrets: Buffer | null;
-}
-
-/** Returns channels with their providers and encrypted secrets. */
-export async function listChannelSettings(db: Db, organizationId: number, within?: PathIds) {
-  const rows = await db
-    .selectFrom('channels')
-    .select(['id', 'project_id', 'slug', 'name', 'type', 'enabled', 'providers', 'secrets'])
-    .select(['on_unknown', 'rate_per_second', 'concurrency', 'retry'])
-    .select(['reputation_guard', 'max_bounce_percent', 'max_complaint_percent'])
-    .where('organization_id', '=', organizationId)
-    .$if(within !== undefined, query =>
-      query.where(where => where.or([where('project_id', 'is', null), where('project_id', '=', within?.project ?? 0)])),
-    )
-    .orderBy('id')
-    .execute();
-  return rows.map(row => ({
-    ...row,
-    on_unknown: row.on_unknown as ChannelSettings['on_unknown'],
-    retry: row.retry as ChannelSettings['retry'],
-    providers: row.providers as JsonObject[],
-  }));
-}
-
-export async function createChannel(
-  db: Db,
-  organizationId: number,
-  projectId: number | null,
-  { providers, retry, ...fields }: ChannelSettings,
-): Promise<number> {
-  const row = await db
-    .insertInto('channels')
-    .values({
-      organization_id: organizationId,
-      project_id: projectId,
-      ...fields,
-      retry: retry && JSON.stringify(retry),
-      providers: JSON.stringify(providers),
-    })
-    .returning('id')
-    .executeTakeFirstOrThrow();
-  return row.id;
-}
-
-/** Updates a channel. Without `providers`, its providers and secrets are kept. */
-export async function updateChannel(
-  db: Db,
-  organizationId: number,
-  id: number,
-  {
-    providers,
-    retry,
-    ...fields
-  }: Omit<ChannelSettings, 'slug' | 'providers' | 'secrets'> & Partial<Pick<ChannelSettings, 'providers' | 'secrets'>>,
-): Promise<void> {
-  await db
-    .updateTable('channels')
-    .set({
-      ...fields,
-      retry: retry && JSON.stringify(retry),
-      ...(providers && { providers: JSON.stringify(providers) }),
-      updated_at: sql`now()`,
-    })
-    .where('organization_id', '=', organizationId)
-    .where('id', '=', id)
-    .execute();
-}
-
-export async function deleteChannel(db: Db, organizationId: number, id: number): Promise<void> {
-  await db.deleteFrom('channels').where('organization_id', '=', organizationId).where('id', '=', id).execute();
-}
-
-export async function findChannelId(db: Db, organizationId: number, projectId: number | null, slug: string) {
-  const row = await db
-    .selectFrom('channels')
-    .select('id')
-    .where('organization_id', '=', organizationId)
-    .where('project_id', projectId === null ? 'is' : '=', projectId)
-    .where('slug', '=', slug)
-    .executeTakeFirst();
-  return row?.id;
-}
+import { columnsOf, type RowOf } from './rows.ts';
 
 export interface PolledMailbox {
   mailbox: string;
@@ -128,9 +10,7 @@ export interface PolledMailbox {
   error: string | null;
 }
 
-export interface ChannelDetails extends ChannelSettings {
-  id: number;
-  project_id: number | null;
+export type ChannelDetails = RowOf<'channel'> & {
   /** Slug. */
   project: string | null;
   paused_at: Date | null;
@@ -146,14 +26,12 @@ export interface ChannelDetails extends ChannelSettings {
   mailboxes: PolledMailbox[];
   created_at: Date;
   updated_at: Date;
-}
+};
 
 const detailsOf = (organizationId: number) => sql`
-  select c.id, c.project_id, p.slug as project, c.slug, c.name, c.type, c.enabled, c.on_unknown, c.rate_per_second,
-    c.concurrency, c.retry, c.providers, c.secrets, c.paused_at, c.paused_reason, c.created_at, c.updated_at, c.feedback_token,
-    f.last_received_at,
-    f.last_refused_at, f.last_refusal, c.reputation_guard, c.max_bounce_percent, c.max_complaint_percent,
-    c.bulk_paused_at, c.bulk_paused_reason, c.reputation_since,
+  select c.id, c.project_id, p.slug as project, ${columnsOf('channel', 'c')}, c.providers, c.secrets, c.paused_at, c.paused_reason,
+    c.created_at, c.updated_at, c.feedback_token, c.bulk_paused_at, c.bulk_paused_reason, c.reputation_since,
+    f.last_received_at, f.last_refused_at, f.last_refusal,
     array(
       select json_build_object('mailbox', m.mailbox, 'checked_at', m.checked_at, 'failed_at', m.failed_at, 'error', m.error)
       from feedback_mailboxes m where m.organization_id = c.organization_id and m.channel_id = c.id

@@ -1,49 +1,6 @@
 import { sql } from 'kysely';
 import type { PageRequest } from '../connection/page.ts';
 import type { Db } from '../connection/pool.ts';
-import type { PathIds } from './organizations.ts';
-
-interface LayoutFields {
-  name: string;
-  /** The case-folded name. */
-  name_key: string;
-  body: string;
-}
-
-/** Returns the layouts of the organization and of its projects. */
-export async function listAllLayouts(db: Db, organizationId: number, within?: PathIds) {
-  return db
-    .selectFrom('layouts')
-    .select(['id', 'project_id', 'name', 'name_key', 'body'])
-    .where('organization_id', '=', organizationId)
-    .$if(within !== undefined, query =>
-      query.where(where => where.or([where('project_id', 'is', null), where('project_id', '=', within?.project ?? 0)])),
-    )
-    .orderBy('id')
-    .execute();
-}
-
-export async function createLayout(db: Db, organizationId: number, projectId: number | null, fields: LayoutFields) {
-  const row = await db
-    .insertInto('layouts')
-    .values({ organization_id: organizationId, project_id: projectId, ...fields })
-    .returning('id')
-    .executeTakeFirstOrThrow();
-  return row.id;
-}
-
-export async function updateLayout(db: Db, organizationId: number, id: number, fields: LayoutFields): Promise<void> {
-  await db
-    .updateTable('layouts')
-    .set({ ...fields, updated_at: sql`now()` })
-    .where('organization_id', '=', organizationId)
-    .where('id', '=', id)
-    .execute();
-}
-
-export async function deleteLayout(db: Db, organizationId: number, id: number): Promise<void> {
-  await db.deleteFrom('layouts').where('organization_id', '=', organizationId).where('id', '=', id).execute();
-}
 
 export interface LayoutDetails {
   id: number;

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { OrganizationLimits } from '../../core/configuration/limits.ts';
+import { type OrganizationFields, organization } from '../../core/configuration/nouns/organization.ts';
 import { generalSlug } from '../../core/decision/preferences.ts';
 import type { QuietHours } from '../../core/decision/quiet-hours.ts';
 import type { Json } from '../../core/json.ts';
@@ -57,30 +58,9 @@ interface Row {
   event: EventSummary | null;
 }
 
-export interface Organization extends NamedRow {
-  retention_days: number;
-  /** Null: no limit. */
-  max_key_lifetime_days: number | null;
-  brand_color: string | null;
-  logo_url: string | null;
-  /** Time zone of quiet hours; null: UTC. */
-  timezone: string | null;
-  quiet_hours: QuietHours | null;
-  max_per_day: number | null;
-}
+export type Organization = { id: number } & Required<OrganizationFields>;
 
-const columns = [
-  'id',
-  'slug',
-  'name',
-  'retention_days',
-  'max_key_lifetime_days',
-  'brand_color',
-  'logo_url',
-  'timezone',
-  'quiet_hours',
-  'max_per_day',
-] as const;
+const columns = ['id', ...Object.keys(organization.fields)] as ('id' | keyof OrganizationFields)[];
 
 const toOrganization = <Row extends { quiet_hours: Json | null }>(row: Row) => ({
   ...row,
@@ -104,18 +84,9 @@ export async function getOrganization(db: Db, organizationId: number) {
   return row && toOrganization(row);
 }
 
-/** An absent field is left unchanged, or gets its default on creation. */
-type OrganizationFields = Pick<Organization, 'name'> & Partial<Omit<Organization, 'id' | 'slug'>>;
-
-export async function createOrganizationAcrossTenants(
-  db: Db,
-  { slug, ...fields }: OrganizationFields & { slug: string },
-): Promise<number> {
-  const row = await db
-    .insertInto('organizations')
-    .values({ slug, ...toRow(fields) })
-    .returning('id')
-    .executeTakeFirstOrThrow();
+/** An absent field gets its default. */
+export async function createOrganizationAcrossTenants(db: Db, fields: OrganizationFields): Promise<number> {
+  const row = await db.insertInto('organizations').values(toRow(fields)).returning('id').executeTakeFirstOrThrow();
   return row.id;
 }
 
@@ -127,6 +98,7 @@ export async function setTwoFactorRequired(db: Db, organizationId: number, requi
     .execute();
 }
 
+/** An absent field is left unchanged. */
 export async function updateOrganization(db: Db, organizationId: number, fields: OrganizationFields): Promise<void> {
   await db
     .updateTable('organizations')

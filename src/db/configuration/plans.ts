@@ -1,14 +1,15 @@
 /** Reads everything about an event that is needed to decide and render its messages, in one query. */
+
 import { sql } from 'kysely';
-import type { GuardFields } from '../../core/configuration/state.ts';
+import type { Category } from '../../core/configuration/nouns/category.ts';
 import type { Digest } from '../../core/decision/digest.ts';
-import { type Category, generalSlug } from '../../core/decision/preferences.ts';
+import { generalSlug } from '../../core/decision/preferences.ts';
 import type { QuietHours } from '../../core/decision/quiet-hours.ts';
 import type { Step } from '../../core/decision/steps.ts';
 import type { Throttle } from '../../core/decision/throttle.ts';
 import type { Json, JsonObject } from '../../core/json.ts';
 import type { Db } from '../connection/pool.ts';
-import type { ChannelSettings } from './channels.ts';
+import { columnsOf, type RowOf } from './rows.ts';
 
 export interface EventRow {
   id: number;
@@ -105,18 +106,16 @@ export async function hasSuppressions(db: Db, organizationId: number): Promise<b
   return row?.suppresses ?? false;
 }
 
-export interface ChannelRow extends Omit<ChannelSettings, 'name' | keyof GuardFields> {
-  id: number;
-  project_id: number | null;
+export type ChannelRow = RowOf<'channel'> & {
   paused: boolean;
   bulk_paused: boolean;
   feedback_token: string;
-}
+};
 
 export async function listPlannedChannels(db: Db, organizationId: number): Promise<ChannelRow[]> {
   const { rows } = await sql<ChannelRow>`
-    select id, project_id, slug, type, enabled, paused_at is not null as paused, bulk_paused_at is not null as bulk_paused,
-      on_unknown, rate_per_second, concurrency, retry, providers, secrets, feedback_token
+    select id, project_id, ${columnsOf('channel')}, paused_at is not null as paused,
+      bulk_paused_at is not null as bulk_paused, providers, secrets, feedback_token
     from channels where organization_id = ${organizationId} order by id`.execute(db);
   return rows;
 }

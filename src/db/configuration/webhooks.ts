@@ -1,15 +1,11 @@
 /** Operational webhooks: endpoints of organizations that receive events of Belfry. */
 import { sql } from 'kysely';
+import { type WebhookFields, webhook } from '../../core/configuration/nouns/webhook.ts';
 import type { PageRequest } from '../connection/page.ts';
 import type { Db } from '../connection/pool.ts';
 
-export interface Webhook {
+export interface Webhook extends WebhookFields {
   id: number;
-  slug: string;
-  name: string;
-  url: string;
-  types: string[];
-  enabled: boolean;
   /** Receives the events of every organization; set by the operator. */
   instance_wide: boolean;
   disabled_at: Date | null;
@@ -23,6 +19,10 @@ export interface Webhook {
   failing_since: Date | null;
 }
 
+const columns = Object.keys(webhook.fields)
+  .filter(field => field !== 'types')
+  .map(field => `w.${field}` as `w.${Exclude<keyof WebhookFields, 'types'>}`);
+
 function select(db: Db, organizationId: number) {
   return db
     .selectFrom('webhooks as w')
@@ -31,11 +31,8 @@ function select(db: Db, organizationId: number) {
     )
     .select([
       'w.id',
-      'w.slug',
-      'w.name',
-      'w.url',
-      'w.types',
-      'w.enabled',
+      ...columns,
+      sql<WebhookFields['types']>`w.types`.as('types'),
       'w.instance_wide',
       'w.disabled_at',
       sql<Webhook['disabled_reason']>`w.disabled_reason`.as('disabled_reason'),
@@ -54,54 +51,16 @@ export async function listWebhooks(db: Db, organizationId: number, page: PageReq
   return select(db, organizationId).where('w.id', '>', page.after).orderBy('w.id').limit(page.limit).execute();
 }
 
-export async function findWebhook(db: Db, organizationId: number, slug: string) {
-  return select(db, organizationId).where('w.slug', '=', slug).executeTakeFirst();
+export async function findWebhook(db: Db, organizationId: number, by: { slug: string } | { id: number }) {
+  return select(db, organizationId)
+    .$if('slug' in by, query => query.where('w.slug', '=', (by as { slug: string }).slug))
+    .$if('id' in by, query => query.where('w.id', '=', (by as { id: number }).id))
+    .executeTakeFirst();
 }
 
-/** Returns all webhooks with encrypted secrets, in order of creation. */
-export async function listWebhookSettings(db: Db, organizationId: number) {
-  return db
-    .selectFrom('webhooks')
-    .select(['id', 'slug', 'name', 'url', 'types', 'enabled', 'secrets'])
-    .where('organization_id', '=', organizationId)
-    .orderBy('id')
-    .execute();
-}
-
-type WebhookFields = Pick<Webhook, 'name' | 'url' | 'types' | 'enabled'>;
-
-export async function createWebhook(
-  db: Db,
-  organizationId: number,
-  fields: WebhookFields & { slug: string; secrets: Buffer },
-): Promise<number> {
-  const { id } = await db
-    .insertInto('webhooks')
-    .values({ organization_id: organizationId, ...fields })
-    .returning('id')
-    .executeTakeFirstOrThrow();
+/** Adds the state of a new webhook, which changes with every message. */
+export async function createWebhookState(db: Db, organizationId: number, id: number): Promise<void> {
   await db.insertInto('webhook_states').values({ organization_id: organizationId, webhook_id: id }).execute();
-  return id;
-}
-
-/** Updates a webhook. New `secrets` replace the current and the previous secret. */
-export async function updateWebhook(
-  db: Db,
-  organizationId: number,
-  id: number,
-  { secrets, ...fields }: WebhookFields & { secrets?: Buffer },
-): Promise<void> {
-  await db
-    .updateTable('webhooks')
-    .set({ ...fields, ...(secrets && { secrets, previous_until: null }), updated_at: sql`now()` })
-    .where('organization_id', '=', organizationId)
-    .where('id', '=', id)
-    .execute();
-}
-
-/** Deletes a webhook. Its messages are deleted by age, see `deleteOldWebhookMessages`. */
-export async function deleteWebhook(db: Db, organizationId: number, id: number): Promise<void> {
-  await db.deleteFrom('webhooks').where('organization_id', '=', organizationId).where('id', '=', id).execute();
 }
 
 /** Returns the encrypted secrets after locking the row. */

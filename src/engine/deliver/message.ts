@@ -2,8 +2,10 @@
  * Renders the message of a delivery, and adds the files of the trigger and of the template, or their names if its provider
  * cannot send files.
  */
+
+import type { Category } from '../../core/configuration/nouns/category.ts';
 import { digestLimits } from '../../core/decision/digest.ts';
-import { type Category, generalSlug } from '../../core/decision/preferences.ts';
+import { generalSlug } from '../../core/decision/preferences.ts';
 import { AppError } from '../../core/errors.ts';
 import {
   type AttachmentReference,

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { Type } from 'typebox';
 import { suppressionLimits, suppressionReasons } from '../../core/audience/suppressions.ts';
-import { media } from '../../core/configuration/document.ts';
+import { media } from '../../core/configuration/nouns/schemas.ts';
 import { limits } from '../../core/text/text.ts';
 import * as queries from '../../db/audience/suppressions.ts';
 import { maxRows } from '../../services/audience/list-files.ts';

@@ -1,33 +1,25 @@
 import { Type } from 'typebox';
-import { ApplicationEntry } from '../../core/configuration/document.ts';
-import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
-import * as queries from '../../db/configuration/applications.ts';
-import * as applications from '../../services/configuration/applications.ts';
+import type { ApplicationEntry } from '../../core/configuration/document.ts';
+import { changesSchemaOf, newSchemaOf, responseFieldsOf } from '../../core/configuration/entries.ts';
+import { application as noun } from '../../core/configuration/nouns/application.ts';
+import { listRows } from '../../db/configuration/rows.ts';
+import { application } from '../../services/configuration/applications.ts';
+import { createEntry, deleteEntry, getEntry, updateEntry } from '../../services/configuration/entries.ts';
 import { pause, resume } from '../../services/configuration/pauses.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
 import { apiPathOf, list, plain, slugsOf } from '../server/route.ts';
 import { Application, CascadeQuery, Deleted, deletionOptions } from '../server/schemas.ts';
 import { PauseBody, PauseState, pausedReason, ResumeState, targetOf } from './pauses.ts';
 
-const NewApplication = createSchemaOf<{ slug: string; name: string }>('NewApplication', ApplicationEntry, [
-  'slug',
-  'name',
-]);
-const ApplicationChanges = updateSchemaOf<{ slug?: unknown; name?: string }>(
-  'ApplicationChanges',
-  ApplicationEntry,
-  ['name'],
-  ['slug'],
-);
+const NewApplication = newSchemaOf('NewApplication', noun);
+const ApplicationChanges = changesSchemaOf<ApplicationEntry>('ApplicationChanges', noun);
 
-export const applicationFields = {
-  slug: Type.String(),
-  name: Type.String(),
+export const pauseFields = {
   paused: Type.Boolean({ description: 'Whether messages are held instead of sent.' }),
   paused_reason: pausedReason,
   created_at: Type.String({ format: 'date-time' }),
 };
-const ApplicationDetails = Type.Object(applicationFields, { $id: 'ApplicationDetails' });
+const ApplicationDetails = Type.Object({ ...responseFieldsOf(noun), ...pauseFields }, { $id: 'ApplicationDetails' });
 
 export const listApplications = list(['org', 'prj'], {
   id: 'listApplications',
@@ -35,7 +27,7 @@ export const listApplications = list(['org', 'prj'], {
   tag: 'Organizations',
   item: Application,
   list: async ({ deps, organization, project, link }, page) => {
-    const found = await queries.listApplications(deps.db, organization.id, project.id, page);
+    const found = await listRows(deps.db, organization.id, 'application', { parent: project.id, page });
     return found.map(({ id, slug, name }) => ({
       id,
       name,
@@ -54,7 +46,7 @@ export const createApplication = plain(['org', 'prj'], {
   body: NewApplication,
   answer: ApplicationDetails,
   handle: async call => {
-    const made = await applications.createApplication(call.deps, slugsOf(call), call.body);
+    const made = await createEntry(call.deps, application, slugsOf(call), call.body);
     return asCreated(call, `${apiPathOf(call)}a/${made.slug}/`, made);
   },
 });
@@ -65,7 +57,7 @@ export const retrieveApplication = plain(['org', 'prj', 'app'], {
   tag: 'Organizations',
   status: 200,
   answer: ApplicationDetails,
-  handle: async call => withEtag(call, await applications.getApplication(call.deps, slugsOf(call))),
+  handle: async call => withEtag(call, await getEntry(call.deps, application, slugsOf(call), call.application.id)),
 });
 
 export const updateApplication = plain(['org', 'prj', 'app'], {
@@ -75,8 +67,10 @@ export const updateApplication = plain(['org', 'prj', 'app'], {
   status: 200,
   body: ApplicationChanges,
   answer: ApplicationDetails,
-  handle: async call =>
-    withEtag(call, await applications.updateApplication(call.deps, slugsOf(call), call.body, ifMatch(call))),
+  handle: async call => {
+    const { deps, application: own, body } = call;
+    return withEtag(call, await updateEntry(deps, application, slugsOf(call), own.id, body, ifMatch(call)));
+  },
 });
 
 export const deleteApplication = plain(['org', 'prj', 'app'], {
@@ -88,7 +82,10 @@ export const deleteApplication = plain(['org', 'prj', 'app'], {
   problems: [409],
   query: CascadeQuery,
   answer: Deleted,
-  handle: call => applications.deleteApplication(call.deps, slugsOf(call), deletionOptions(call.query), ifMatch(call)),
+  handle: call => {
+    const { deps, application: own, query } = call;
+    return deleteEntry(deps, application, slugsOf(call), own.id, deletionOptions(query), ifMatch(call));
+  },
 });
 
 export const pauseApplication = plain(['org', 'prj', 'app'], {

@@ -1,53 +1,18 @@
 import { Type } from 'typebox';
-import { CategoryEntry } from '../../core/configuration/document.ts';
-import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
-import * as queries from '../../db/configuration/categories.ts';
-import * as categories from '../../services/configuration/categories.ts';
+import type { CategoryEntry } from '../../core/configuration/document.ts';
+import { changesSchemaOf, newSchemaOf, responseFieldsOf } from '../../core/configuration/entries.ts';
+import { category as noun } from '../../core/configuration/nouns/category.ts';
+import { listRows } from '../../db/configuration/rows.ts';
+import { category } from '../../services/configuration/categories.ts';
+import { createEntry, deleteEntry, getEntry, updateEntry } from '../../services/configuration/entries.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
 import { apiPathOf, list, plain, slugsOf } from '../server/route.ts';
-import { Deleted, DeleteQuery } from '../server/schemas.ts';
+import { Deleted, DeleteQuery, deletionOptions } from '../server/schemas.ts';
 
 const tag = 'Categories';
-const fields = [
-  'name',
-  'description',
-  'kind',
-  'default',
-  'channel_defaults',
-  'channels',
-  'quiet_hours',
-  'track',
-  'locales',
-];
-
-const NewCategory = createSchemaOf<CategoryEntry>('NewCategory', CategoryEntry, ['slug', ...fields]);
-const Changes = updateSchemaOf<categories.CategoryChanges>('CategoryChanges', CategoryEntry, fields, ['slug']);
-
-const translation = Type.Object({ name: Type.Optional(Type.String()), description: Type.Optional(Type.String()) });
-const Category = Type.Object(
-  {
-    slug: Type.String(),
-    name: Type.String(),
-    description: Type.String(),
-    kind: Type.Enum(['required', 'transactional', 'promotional'], {
-      description:
-        'Recipients cannot turn off required, can turn off transactional, and can unsubscribe from promotional with one click.',
-    }),
-    default: Type.Boolean({ description: 'Whether it is on until the recipient chooses.' }),
-    channel_defaults: Type.Record(Type.String(), Type.Boolean(), {
-      description: 'Exceptions to the default by channel type.',
-    }),
-    channels: Type.Union([Type.Array(Type.String()), Type.Null()], {
-      description: 'Channel types that the recipient can choose from. Null: all.',
-    }),
-    quiet_hours: Type.Enum(['respect', 'ignore']),
-    track: Type.Boolean({
-      description: 'Whether opens and clicks of emails are recorded. Never for required categories.',
-    }),
-    locales: Type.Record(Type.String(), translation, { description: 'Name and description in other languages.' }),
-  },
-  { $id: 'Category' },
-);
+const NewCategory = newSchemaOf('NewCategory', noun);
+const Changes = changesSchemaOf<CategoryEntry>('CategoryChanges', noun);
+const Category = Type.Object(responseFieldsOf(noun), { $id: 'Category' });
 
 export const listCategories = list(['org'], {
   id: 'listCategories',
@@ -55,7 +20,7 @@ export const listCategories = list(['org'], {
   description: 'Events without a category belong to `general`, which exists without being listed.',
   tag,
   item: Category,
-  list: ({ deps, organization }, page) => queries.listCategories(deps.db, organization.id, page),
+  list: ({ deps, organization }, page) => listRows(deps.db, organization.id, 'category', { page }),
 });
 
 export const createCategory = plain(['org'], {
@@ -67,7 +32,7 @@ export const createCategory = plain(['org'], {
   body: NewCategory,
   answer: Category,
   handle: async call => {
-    const made = await categories.createCategory(call.deps, slugsOf(call), call.body);
+    const made = await createEntry(call.deps, category, slugsOf(call), call.body);
     return asCreated(call, `${apiPathOf(call)}categories/${made.slug}/`, made);
   },
 });
@@ -78,8 +43,7 @@ export const retrieveCategory = plain(['org', 'category'], {
   tag,
   status: 200,
   answer: Category,
-  handle: async call =>
-    withEtag(call, await categories.getCategory(call.deps, call.organization.id, call.category.slug)),
+  handle: async call => withEtag(call, await getEntry(call.deps, category, slugsOf(call), call.category.id)),
 });
 
 export const updateCategory = plain(['org', 'category'], {
@@ -91,8 +55,8 @@ export const updateCategory = plain(['org', 'category'], {
   body: Changes,
   answer: Category,
   handle: async call => {
-    const { deps, category, body } = call;
-    return withEtag(call, await categories.updateCategory(deps, slugsOf(call), category.slug, body, ifMatch(call)));
+    const { deps, category: own, body } = call;
+    return withEtag(call, await updateEntry(deps, category, slugsOf(call), own.id, body, ifMatch(call)));
   },
 });
 
@@ -106,7 +70,7 @@ export const deleteCategory = plain(['org', 'category'], {
   query: DeleteQuery,
   answer: Deleted,
   handle: call => {
-    const { deps, category, query } = call;
-    return categories.deleteCategory(deps, slugsOf(call), category.slug, query.dry_run ?? false, ifMatch(call));
+    const { deps, category: own, query } = call;
+    return deleteEntry(deps, category, slugsOf(call), own.id, deletionOptions(query), ifMatch(call));
   },
 });

@@ -1,13 +1,14 @@
 import { Type } from 'typebox';
-import { ChannelEntry } from '../../core/configuration/document.ts';
-import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
-import { Retry } from '../../core/history/retries.ts';
+import type { ChannelEntry } from '../../core/configuration/document.ts';
+import { changesSchemaOf, newSchemaOf, responseFieldsOf } from '../../core/configuration/entries.ts';
+import { channel, Providers } from '../../core/configuration/nouns/channel.ts';
 import { type ChannelStateName, channelStates } from '../../core/history/states.ts';
 import type { ObjectPath } from '../../core/identity/permissions.ts';
 import { templateLimits } from '../../core/render/template/limits.ts';
 import { fillText, limits } from '../../core/text/text.ts';
-import * as queries from '../../db/configuration/channels.ts';
+import { listRows } from '../../db/configuration/rows.ts';
 import * as channels from '../../services/configuration/channels.ts';
+import { deleteEntry } from '../../services/configuration/entries.ts';
 import { pause, resume } from '../../services/configuration/pauses.ts';
 import { testChannel } from '../../services/configuration/test-sends.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
@@ -16,37 +17,13 @@ import { CascadeQuery, Channel, Deleted, deletionOptions, nullableText, nullable
 import { PauseBody, PauseState, pausedReason, ResumeState, targetOf } from './pauses.ts';
 
 const tag = 'Channels';
-const maybeInteger = Type.Union([Type.Integer(), Type.Null()]);
-const guardFields = ['reputation_guard', 'max_bounce_percent', 'max_complaint_percent'];
-const fields = [
-  'name',
-  'enabled',
-  'on_unknown',
-  'rate_per_second',
-  'concurrency',
-  'retry',
-  ...guardFields,
-  'providers',
-];
 
-const NewChannel = createSchemaOf<ChannelEntry>('NewChannel', ChannelEntry, ['slug', 'type', ...fields]);
-const Changes = updateSchemaOf<channels.ChannelChanges>('ChannelChanges', ChannelEntry, fields, ['slug', 'type']);
+const NewChannel = newSchemaOf('NewChannel', channel, { providers: Providers });
+const Changes = changesSchemaOf<ChannelEntry>('ChannelChanges', channel, { providers: Providers });
 
 const ChannelDetails = Type.Object(
   {
-    slug: Type.String(),
-    name: Type.String(),
-    type: Type.String({ description: 'The medium.' }),
-    enabled: Type.Boolean(),
-    on_unknown: Type.Enum(['resend', 'hold']),
-    rate_per_second: maybeInteger,
-    concurrency: maybeInteger,
-    retry: Type.Union([Type.Omit(Retry, []), Type.Null()], {
-      description: 'How long messages are retried. Null: the default of the type.',
-    }),
-    reputation_guard: Type.Boolean(),
-    max_bounce_percent: Type.Number(),
-    max_complaint_percent: Type.Number(),
+    ...responseFieldsOf(channel),
     providers: Type.Array(
       Type.Unsafe<{ use: string; secrets_set: string[]; [setting: string]: unknown }>({
         type: 'object',
@@ -286,7 +263,9 @@ export const [updateOrganizationChannel, updateProjectChannel] = forOrganization
     body: Changes,
     answer: ChannelDetails,
     handle: async call => {
-      const channel = await channels.updateChannel(call.deps, slugsOf(call), call.channel.id, call.body, ifMatch(call));
+      const { deps, organization, body } = call;
+      const check = ifMatch(call);
+      const channel = await channels.updateChannel(deps, slugsOf(call), organization.id, call.channel.id, body, check);
       return withEtag(call, show(call, channel), withoutHealth(channel));
     },
   }),
@@ -318,8 +297,11 @@ export const [deleteOrganizationChannel, deleteProjectChannel] = forOrganization
     problems: [409],
     query: CascadeQuery,
     answer: Deleted,
-    handle: call =>
-      channels.deleteChannel(call.deps, slugsOf(call), call.channel.id, deletionOptions(call.query), ifMatch(call)),
+    handle: call => {
+      const { deps, channel, query } = call;
+      const kind = channels.channelOf(deps);
+      return deleteEntry(deps, kind, slugsOf(call), channel.id, deletionOptions(query), ifMatch(call));
+    },
   }),
 );
 
@@ -359,7 +341,7 @@ export const listOrganizationChannels = list(['org'], {
   summary: 'List organization channels',
   tag,
   item: Channel,
-  list: ({ deps, organization }, page) => queries.listChannels(deps.db, organization.id, null, page),
+  list: ({ deps, organization }, page) => listRows(deps.db, organization.id, 'channel', { parent: null, page }),
 });
 
 export const listProjectChannels = list(['org', 'prj'], {
@@ -368,7 +350,8 @@ export const listProjectChannels = list(['org', 'prj'], {
   description: "The project's own channels. Its events can also use the organization's channels.",
   tag,
   item: Channel,
-  list: ({ deps, organization, project }, page) => queries.listChannels(deps.db, organization.id, project.id, page),
+  list: ({ deps, organization, project }, page) =>
+    listRows(deps.db, organization.id, 'channel', { parent: project.id, page }),
 });
 
 export const listChannelDetails = list(['org'], {

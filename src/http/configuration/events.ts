@@ -1,12 +1,15 @@
 import { Type } from 'typebox';
-import { EventEntry } from '../../core/configuration/document.ts';
-import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
+import type { EventEntry } from '../../core/configuration/document.ts';
+import { changesSchemaOf, newSchemaOf, responseFieldsOf } from '../../core/configuration/entries.ts';
+import { event as noun } from '../../core/configuration/nouns/event.ts';
 import { visiblePeople } from '../../core/identity/visible-people.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { limits } from '../../core/text/text.ts';
 import { TriggerBody } from '../../core/trigger.ts';
 import * as queries from '../../db/configuration/events.ts';
+import { listRows } from '../../db/configuration/rows.ts';
 import * as waitingQueries from '../../db/history/waiting.ts';
+import { createEntry, deleteEntry, getEntry, updateEntry } from '../../services/configuration/entries.ts';
 import * as events from '../../services/configuration/events.ts';
 import { pause, resume } from '../../services/configuration/pauses.ts';
 import { simulate } from '../../services/configuration/simulation.ts';
@@ -24,24 +27,19 @@ import {
   TriggerQuery,
   timestamp,
 } from '../server/schemas.ts';
-import { applicationFields } from './applications.ts';
+import { pauseFields } from './applications.ts';
 import { PauseBody, PauseState, ResumeState, targetOf } from './pauses.ts';
 
-const own = ['name', 'active', 'category', 'context_schema'];
-const NewEvent = createSchemaOf<Parameters<typeof events.createEvent>[2]>('NewEvent', EventEntry, ['slug', ...own]);
-const EventChanges = updateSchemaOf<events.EventChanges>('EventChanges', EventEntry, own, ['slug']);
+const NewEvent = newSchemaOf('NewEvent', noun);
+const EventChanges = changesSchemaOf<EventEntry>('EventChanges', noun);
 
 const orNull = { anyOf: [{ type: 'object', additionalProperties: true }, { type: 'null' }] } as const;
 
 const EventDetails = Type.Object(
   {
-    ...applicationFields,
-    active: Type.Boolean({ description: 'False: triggers are refused.' }),
+    ...responseFieldsOf(noun),
+    ...pauseFields,
     category: Type.String({ description: 'Slug of the category.' }),
-    context_schema: Type.Unsafe<JsonObject | null>({
-      ...orNull,
-      description: 'JSON Schema of the context. Null: any context is accepted.',
-    }),
     sample_context: Type.Unsafe<JsonObject | null>({
       ...orNull,
       description: 'Sample context generated from the examples and defaults of the schema. Null: there is no schema.',
@@ -126,7 +124,7 @@ export const listEvents = list(['org', 'prj', 'app'], {
   tag: 'Events',
   item: Event,
   list: ({ deps, organization, application }, page) =>
-    queries.listEvents(deps.db, organization.id, application.id, page),
+    listRows(deps.db, organization.id, 'event', { parent: application.id, page }),
 });
 
 export const listOrganizationEvents = list(['org'], {
@@ -252,7 +250,7 @@ export const createEvent = plain(['org', 'prj', 'app'], {
   body: NewEvent,
   answer: EventDetails,
   handle: async call => {
-    const made = await events.createEvent(call.deps, slugsOf(call), call.body);
+    const made = await createEntry(call.deps, events.event, slugsOf(call), call.body);
     return asCreated(call, `${apiPathOf(call)}e/${made.slug}/`, made);
   },
 });
@@ -263,7 +261,7 @@ export const retrieveEvent = plain(['org', 'prj', 'app', 'evt'], {
   tag: 'Events',
   status: 200,
   answer: EventDetails,
-  handle: async call => withEtag(call, await events.getEvent(call.deps, slugsOf(call))),
+  handle: async call => withEtag(call, await getEntry(call.deps, events.event, slugsOf(call), call.event.id)),
 });
 
 export const updateEvent = plain(['org', 'prj', 'app', 'evt'], {
@@ -273,7 +271,10 @@ export const updateEvent = plain(['org', 'prj', 'app', 'evt'], {
   status: 200,
   body: EventChanges,
   answer: EventDetails,
-  handle: async call => withEtag(call, await events.updateEvent(call.deps, slugsOf(call), call.body, ifMatch(call))),
+  handle: async call => {
+    const { deps, event, body } = call;
+    return withEtag(call, await updateEntry(deps, events.event, slugsOf(call), event.id, body, ifMatch(call)));
+  },
 });
 
 export const deleteEvent = plain(['org', 'prj', 'app', 'evt'], {
@@ -285,7 +286,10 @@ export const deleteEvent = plain(['org', 'prj', 'app', 'evt'], {
   problems: [409],
   query: CascadeQuery,
   answer: Deleted,
-  handle: call => events.deleteEvent(call.deps, slugsOf(call), deletionOptions(call.query), ifMatch(call)),
+  handle: call => {
+    const { deps, event, query } = call;
+    return deleteEntry(deps, events.event, slugsOf(call), event.id, deletionOptions(query), ifMatch(call));
+  },
 });
 
 export const pauseEvent = plain(['org', 'prj', 'app', 'evt'], {

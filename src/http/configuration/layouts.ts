@@ -1,6 +1,8 @@
 import { Type } from 'typebox';
-import { LayoutEntry } from '../../core/configuration/document.ts';
-import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
+import type { LayoutEntry } from '../../core/configuration/document.ts';
+import { changesSchemaOf, newSchemaOf, responseFieldsOf } from '../../core/configuration/entries.ts';
+import { layout } from '../../core/configuration/nouns/layout.ts';
+import { createEntry, deleteEntry } from '../../services/configuration/entries.ts';
 import * as layouts from '../../services/configuration/layouts.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
 import { apiPathOf, forOrganizationAndProject, list, plain, slugsOf } from '../server/route.ts';
@@ -8,14 +10,13 @@ import { CascadeQuery, Deleted, deletionOptions } from '../server/schemas.ts';
 
 const tag = 'Layouts';
 
-const NewLayout = createSchemaOf<LayoutEntry>('NewLayout', LayoutEntry, ['name', 'body']);
-const Changes = updateSchemaOf<Partial<LayoutEntry>>('LayoutChanges', LayoutEntry, ['name', 'body']);
+const NewLayout = newSchemaOf('NewLayout', layout);
+const Changes = changesSchemaOf<LayoutEntry>('LayoutChanges', layout);
 
 const Layout = Type.Object(
   {
     id: Type.Integer(),
-    name: Type.String({ description: 'Messages that name no layout use the one named default.' }),
-    body: Type.String({ description: 'HTML with Liquid, around {{ content }}.' }),
+    ...responseFieldsOf(layout),
     version: Type.Integer({ description: 'Current version of the body.' }),
     updated_at: Type.String({ format: 'date-time' }),
   },
@@ -50,7 +51,7 @@ export const [createOrganizationLayout, createProjectLayout] = forOrganizationAn
     body: NewLayout,
     answer: Layout,
     handle: async call => {
-      const made = await layouts.createLayout(call.deps, slugsOf(call), call.body);
+      const made = await createEntry(call.deps, layouts.layout, slugsOf(call), call.body);
       return asCreated(call, `${apiPathOf(call)}l/${made.id}/`, made);
     },
   }),
@@ -121,7 +122,9 @@ export const [deleteOrganizationLayout, deleteProjectLayout] = forOrganizationAn
     problems: [409],
     query: CascadeQuery,
     answer: Deleted,
-    handle: call =>
-      layouts.deleteLayout(call.deps, slugsOf(call), call.layout.id, deletionOptions(call.query), ifMatch(call)),
+    handle: call => {
+      const { deps, layout: own, query } = call;
+      return deleteEntry(deps, layouts.layout, slugsOf(call), own.id, deletionOptions(query), ifMatch(call));
+    },
   }),
 );

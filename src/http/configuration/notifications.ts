@@ -1,13 +1,13 @@
 import { Type } from 'typebox';
-import { Message, NotificationEntry, Override } from '../../core/configuration/document.ts';
-import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
-import { Digest } from '../../core/decision/digest.ts';
-import { Step } from '../../core/decision/steps.ts';
-import { Throttle } from '../../core/decision/throttle.ts';
+import type { NotificationEntry } from '../../core/configuration/document.ts';
+import { changesSchemaOf, newSchemaOf, responseFieldsOf } from '../../core/configuration/entries.ts';
+import { Message, notification, Overrides } from '../../core/configuration/nouns/notification.ts';
+import { closed } from '../../core/configuration/nouns/schemas.ts';
 import { AppError } from '../../core/errors.ts';
 import { visiblePeople } from '../../core/identity/visible-people.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { limits } from '../../core/text/text.ts';
+import { deleteEntry } from '../../services/configuration/entries.ts';
 import * as notifications from '../../services/configuration/notifications.ts';
 import * as testSends from '../../services/configuration/test-sends.ts';
 import type { Resources } from '../resolve.ts';
@@ -18,46 +18,19 @@ import { TestResult } from './channels.ts';
 import { VersionSummary, versionFields } from './layouts.ts';
 
 const tag = 'Notifications';
-const own = [
-  ...['name', 'active', 'recipients', 'channels', 'steps', 'give_up_after', 'notify_resolved', 'filter', 'environs'],
-  ...['extra_context', 'priority', 'throttle', 'digest'],
-];
-const messageFields = ['message', 'overrides'];
+const messageFields = { message: Message, overrides: Type.Optional(Overrides) };
 
-const NewNotification = createSchemaOf<NotificationEntry>('NewNotification', NotificationEntry, [
-  ...own,
-  ...messageFields,
-]);
-const Changes = updateSchemaOf<notifications.NotificationChanges>('NotificationChanges', NotificationEntry, own);
-const NewMessage = createSchemaOf<notifications.MessageTexts>('NewMessage', NotificationEntry, messageFields);
+const NewNotification = newSchemaOf('NewNotification', notification, messageFields);
+const Changes = changesSchemaOf<notifications.NotificationFieldsEntry>('NotificationChanges', notification);
+const NewMessage = Type.Object(messageFields, { $id: 'NewMessage', ...closed });
 
-const messageSchemas = {
-  message: Message,
-  overrides: Type.Record(Type.String(), Override, { description: 'Overrides for a channel, by its slug or type.' }),
-};
+const messageSchemas = { message: Message, overrides: Overrides };
 
 const Notification = Type.Object(
   {
     id: Type.Integer(),
-    name: Type.String(),
-    active: Type.Boolean(),
-    recipients: NotificationEntry.properties.recipients,
+    ...responseFieldsOf(notification),
     channels: Type.Array(Type.String(), { description: 'Slugs or types. With steps: the channels of all steps.' }),
-    steps: Type.Union([Type.Array(Step), Type.Null()], { description: 'Null: all recipients are notified at once.' }),
-    give_up_after: Type.Union([Type.String(), Type.Null()], { description: 'When the steps end. Null: 24h.' }),
-    notify_resolved: Type.Boolean({
-      description: 'Whether notified recipients are also notified when it is resolved.',
-    }),
-    filter: Type.Union([Type.String(), Type.Null()], { description: 'JMESPath over the context.' }),
-    environs: Type.Union([Type.Array(Type.String()), Type.Null()]),
-    extra_context: Type.Unsafe<Record<string, unknown>>({
-      type: 'object',
-      additionalProperties: true,
-      description: 'Free-form JSON.',
-    }),
-    throttle: Type.Union([Throttle, Type.Null()], { description: 'Limit per recipient. Null: no limit.' }),
-    digest: Type.Union([Digest, Type.Null()], { description: 'Collects messages into a digest. Null: no digest.' }),
-    priority: Type.Union([Type.String(), Type.Null()], { description: 'urgent, normal or bulk. Null: not set.' }),
     version: Type.Integer({ description: 'Current version of the message.' }),
     ...messageSchemas,
     missing_variables: Type.Array(
@@ -241,12 +214,9 @@ export const deleteNotification = plain(['org', 'prj', 'app', 'evt', 'notificati
   problems: [409],
   query: CascadeQuery,
   answer: Deleted,
-  handle: call =>
-    notifications.deleteNotification(
-      call.deps,
-      slugsOf(call),
-      call.notification.id,
-      deletionOptions(call.query),
-      ifMatch(call),
-    ),
+  handle: call => {
+    const { deps, notification, query } = call;
+    const kind = notifications.notification;
+    return deleteEntry(deps, kind, slugsOf(call), notification.id, deletionOptions(query), ifMatch(call));
+  },
 });

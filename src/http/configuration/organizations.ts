@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
-import { OrganizationDocument } from '../../core/configuration/document.ts';
-import { QuietHours } from '../../core/decision/quiet-hours.ts';
+import { responseFieldsOf } from '../../core/configuration/entries.ts';
+import { organization as noun } from '../../core/configuration/nouns/organization.ts';
 import { limits, slugPattern } from '../../core/text/text.ts';
+import { deleteEntry } from '../../services/configuration/entries.ts';
 import * as organizations from '../../services/configuration/organizations.ts';
 import { ifMatch, withEtag } from '../server/etag.ts';
 import { list, plain, slugsOf } from '../server/route.ts';
@@ -9,21 +10,7 @@ import { CascadeQuery, Deleted, deletionOptions, Organization } from '../server/
 
 const OrganizationSettings = Type.Object(
   {
-    slug: Type.String(),
-    name: Type.String(),
-    retention_days: Type.Integer({ description: 'How long history is kept.' }),
-    max_key_lifetime_days: Type.Union([Type.Integer(), Type.Null()], {
-      description: 'Maximum lifetime of new API keys. Null: no limit.',
-    }),
-    brand_color: Type.Union([Type.String(), Type.Null()], { description: 'Color of the pages that recipients see.' }),
-    logo_url: Type.Union([Type.String(), Type.Null()], {
-      description: 'Logo on the pages that recipients see. Null: the name is shown instead.',
-    }),
-    timezone: Type.Union([Type.String(), Type.Null()], { description: 'Time zone of quiet hours. Null: UTC.' }),
-    quiet_hours: Type.Union([QuietHours, Type.Null()], { description: 'For users who have not set their own.' }),
-    max_per_day: Type.Union([Type.Integer(), Type.Null()], {
-      description: 'Maximum messages per user in 24 hours, over all events. Null: no limit.',
-    }),
+    ...responseFieldsOf(noun),
     two_factor_required: Type.Boolean({
       description: 'Whether members must use two-factor authentication. Does not apply to API keys.',
     }),
@@ -31,19 +18,9 @@ const OrganizationSettings = Type.Object(
   },
   { $id: 'OrganizationSettings' },
 );
-const { name, retention_days, max_key_lifetime_days, brand_color, logo_url, timezone, quiet_hours, max_per_day } =
-  OrganizationDocument.properties;
+const { slug: _, name: Name, ...others } = noun.fields;
 const OrganizationChanges = Type.Object(
-  {
-    name: Type.Optional(name),
-    retention_days,
-    max_key_lifetime_days,
-    brand_color,
-    logo_url,
-    timezone,
-    quiet_hours,
-    max_per_day,
-  },
+  { name: Type.Optional(Name), ...others },
   { $id: 'OrganizationChanges', additionalProperties: false },
 );
 
@@ -153,6 +130,9 @@ export const deleteOrganization = plain(['org'], {
   problems: [409],
   query: CascadeQuery,
   answer: Deleted,
-  handle: call =>
-    organizations.deleteOrganization(call.deps, slugsOf(call), deletionOptions(call.query), ifMatch(call)),
+  handle: call => {
+    const { deps, organization, query } = call;
+    const kind = organizations.organization;
+    return deleteEntry(deps, kind, slugsOf(call), organization.id, deletionOptions(query), ifMatch(call));
+  },
 });

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Message, Override } from '../../core/configuration/document.ts';
+import { Message, Override } from '../../core/configuration/nouns/notification.ts';
 import { digestLimits } from '../../core/decision/digest.ts';
 import { stepLimits } from '../../core/decision/steps.ts';
 import { expressionLimits } from '../../core/expressions/expressions.ts';

@@ -1,22 +1,19 @@
-import { ProjectEntry } from '../../core/configuration/document.ts';
-import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
-import * as queries from '../../db/configuration/projects.ts';
-import * as projects from '../../services/configuration/projects.ts';
+import type { ProjectEntry } from '../../core/configuration/document.ts';
+import { changesSchemaOf, newSchemaOf } from '../../core/configuration/entries.ts';
+import { project as noun } from '../../core/configuration/nouns/project.ts';
+import { listRows } from '../../db/configuration/rows.ts';
+import { createEntry, deleteEntry, updateEntry } from '../../services/configuration/entries.ts';
+import { type Project as ProjectForm, project } from '../../services/configuration/projects.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
 import { apiPathOf, type Call, list, plain, slugsOf } from '../server/route.ts';
 import { CascadeQuery, Deleted, deletionOptions, Project } from '../server/schemas.ts';
 
-const NewProject = createSchemaOf<projects.Project>('NewProject', ProjectEntry, ['slug', 'name']);
-const ProjectChanges = updateSchemaOf<{ slug?: unknown; name?: string }>(
-  'ProjectChanges',
-  ProjectEntry,
-  ['name'],
-  ['slug'],
-);
+const NewProject = newSchemaOf('NewProject', noun);
+const ProjectChanges = changesSchemaOf<ProjectEntry>('ProjectChanges', noun);
 
 type ProjectCall = Call & { organization: { slug: string } };
 
-function showProject({ organization, link }: ProjectCall, { slug, name }: projects.Project) {
+function showProject({ organization, link }: ProjectCall, { slug, name }: ProjectForm) {
   const path = `/api/o/${organization.slug}/p/${slug}/`;
   return {
     name,
@@ -29,7 +26,7 @@ function showProject({ organization, link }: ProjectCall, { slug, name }: projec
 
 /** The ETag is that of the response, including its links. */
 function unchanged(call: ProjectCall) {
-  return ifMatch<projects.Project>(call, current => showProject(call, current));
+  return ifMatch<ProjectForm>(call, current => showProject(call, current));
 }
 
 export const listProjects = list(['org'], {
@@ -38,7 +35,7 @@ export const listProjects = list(['org'], {
   tag: 'Organizations',
   item: Project,
   list: async (call, page) => {
-    const found = await queries.listProjects(call.deps.db, call.organization.id, page);
+    const found = await listRows(call.deps.db, call.organization.id, 'project', { page });
     return found.map(row => ({ id: row.id, ...showProject(call, row) }));
   },
 });
@@ -52,7 +49,7 @@ export const createProject = plain(['org'], {
   body: NewProject,
   answer: Project,
   handle: async call => {
-    const made = await projects.createProject(call.deps, slugsOf(call), call.body);
+    const made = await createEntry(call.deps, project, slugsOf(call), call.body);
     return asCreated(call, `${apiPathOf(call)}p/${made.slug}/`, showProject(call, made));
   },
 });
@@ -74,7 +71,7 @@ export const updateProject = plain(['org', 'prj'], {
   body: ProjectChanges,
   answer: Project,
   handle: async call => {
-    const changed = await projects.updateProject(call.deps, slugsOf(call), call.body, unchanged(call));
+    const changed = await updateEntry(call.deps, project, slugsOf(call), call.project.id, call.body, unchanged(call));
     return withEtag(call, showProject(call, changed));
   },
 });
@@ -88,5 +85,8 @@ export const deleteProject = plain(['org', 'prj'], {
   problems: [409],
   query: CascadeQuery,
   answer: Deleted,
-  handle: call => projects.deleteProject(call.deps, slugsOf(call), deletionOptions(call.query), unchanged(call)),
+  handle: call => {
+    const { deps, project: own, query } = call;
+    return deleteEntry(deps, project, slugsOf(call), own.id, deletionOptions(query), unchanged(call));
+  },
 });

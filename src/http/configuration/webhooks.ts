@@ -1,26 +1,26 @@
 import { Type } from 'typebox';
-import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
-import { messageIdOf, WebhookEntry, webhookTypes, withSummary } from '../../core/configuration/webhooks.ts';
+import type { WebhookEntry } from '../../core/configuration/document.ts';
+import { changesSchemaOf, newSchemaOf, responseFieldsOf } from '../../core/configuration/entries.ts';
+import { pickFields } from '../../core/configuration/nouns/noun.ts';
+import { webhook as noun, Secret } from '../../core/configuration/nouns/webhook.ts';
+import { messageIdOf, withSummary } from '../../core/configuration/webhooks.ts';
 import * as queries from '../../db/configuration/webhooks.ts';
 import * as messageQueries from '../../db/history/webhook-messages.ts';
 import { currentTime } from '../../lib/time/clock.ts';
+import { deleteEntry, getEntry } from '../../services/configuration/entries.ts';
 import * as webhooks from '../../services/configuration/webhooks.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
 import { apiPathOf, badCursor, list, ordered, plain, slugsOf } from '../server/route.ts';
-import { Deleted, DeleteQuery } from '../server/schemas.ts';
+import { Deleted, DeleteQuery, deletionOptions } from '../server/schemas.ts';
 
 const tag = 'Webhooks';
-const fields = ['name', 'url', 'types', 'enabled', 'secret'];
 const time = (description: string) => Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description });
 
-const NewWebhook = createSchemaOf<WebhookEntry>('NewWebhook', WebhookEntry, ['slug', ...fields]);
-const Changes = updateSchemaOf<webhooks.WebhookChanges>('WebhookChanges', WebhookEntry, fields, ['slug']);
+const NewWebhook = newSchemaOf('NewWebhook', noun, { secret: Secret });
+const Changes = changesSchemaOf<WebhookEntry>('WebhookChanges', noun, { secret: Secret });
 
 const own = {
-  slug: Type.String(),
-  name: Type.String(),
-  url: Type.String(),
-  types: Type.Array(Type.Enum([...webhookTypes])),
+  ...responseFieldsOf(noun),
   enabled: Type.Boolean({
     description: 'Whether it is turned on. See `disabled_at` for webhooks that Belfry disabled.',
   }),
@@ -54,17 +54,12 @@ const ChangedWebhook = Type.Object(
 );
 
 function show({ id, previous_until, disabled_at, created_at, updated_at, ...row }: webhooks.Webhook) {
-  const { slug, name, url, types, enabled, instance_wide, disabled_reason } = row;
   return {
     id,
-    slug,
-    name,
-    url,
-    types: types as (typeof webhookTypes)[number][],
-    enabled,
-    instance_wide,
+    ...pickFields(noun, row),
+    instance_wide: row.instance_wide,
     disabled_at: shown(disabled_at),
-    disabled_reason,
+    disabled_reason: row.disabled_reason,
     previous_secret_expires_at:
       previous_until && previous_until.getTime() > currentTime() ? shown(previous_until) : null,
     health: {
@@ -83,8 +78,8 @@ function shown(date: Date | null): string | null {
 }
 
 /** Leaves out fields that change without an edit from the ETag. */
-function tagOf({ slug, name, url, types, enabled }: webhooks.Webhook) {
-  return { slug, name, url, types, enabled };
+function tagOf(webhook: webhooks.Webhook) {
+  return pickFields(noun, webhook);
 }
 
 export const listWebhooks = list(['org'], {
@@ -120,7 +115,7 @@ export const retrieveWebhook = plain(['org', 'webhook'], {
   status: 200,
   answer: Webhook,
   handle: async call => {
-    const found = await webhooks.getWebhook(call.deps, call.organization.id, call.webhook.slug);
+    const found = await getEntry(call.deps, webhooks.webhook, slugsOf(call), call.webhook.id);
     return withEtag(call, show(found), tagOf(found));
   },
 });
@@ -140,7 +135,7 @@ export const updateWebhook = plain(['org', 'webhook'], {
     const { webhook: changed, secret } = await webhooks.updateWebhook(
       deps,
       slugsOf(call),
-      webhook.slug,
+      webhook.id,
       body,
       ifMatch(call, tagOf),
     );
@@ -158,7 +153,8 @@ export const deleteWebhook = plain(['org', 'webhook'], {
   answer: Deleted,
   handle: call => {
     const { deps, webhook, query } = call;
-    return webhooks.deleteWebhook(deps, slugsOf(call), webhook.slug, query.dry_run ?? false, ifMatch(call, tagOf));
+    const options = deletionOptions(query);
+    return deleteEntry(deps, webhooks.webhook, slugsOf(call), webhook.id, options, ifMatch(call, tagOf));
   },
 });
 

@@ -22,7 +22,7 @@ import {
   listMembersToExport,
 } from '../../db/audience/list-import.ts';
 import { addOptOuts } from '../../db/audience/preferences.ts';
-import { listAllCategories } from '../../db/configuration/categories.ts';
+import { listRows } from '../../db/configuration/rows.ts';
 import { type Db, prepareForGrowth } from '../../db/connection/pool.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import type { Deps } from '../deps.ts';
@@ -117,7 +117,11 @@ export async function importList(
 /** Reports rows that opt out of an unknown category, and removes them from the import. */
 async function checkOptOuts({ db }: Deps, organizationId: number, file: ParsedFile): Promise<void> {
   if (!file.people.some(({ opt_out }) => opt_out)) return;
-  const slugs = new Set(['all', generalSlug, ...(await listAllCategories(db, organizationId)).map(({ slug }) => slug)]);
+  const slugs = new Set([
+    'all',
+    generalSlug,
+    ...(await listRows(db, organizationId, 'category')).map(({ slug }) => slug),
+  ]);
   file.people = file.people.filter(person => {
     const unknown = person.opt_out?.find(name => !slugs.has(name));
     if (unknown === undefined) return true;

@@ -1,6 +1,6 @@
 /** The hosted preference page of a recipient: what it shows, and what the recipient can change. */
+import type { Category } from '../../core/configuration/nouns/category.ts';
 import {
-  type Category,
   type Choices,
   categoryScope,
   everything,
@@ -18,7 +18,7 @@ import { addressKind } from '../../core/text/text.ts';
 import { listWholeAddresses } from '../../db/audience/addresses.ts';
 import { listPreferenceHistory, listPreferences, type PreferenceWrite } from '../../db/audience/preferences.ts';
 import type { LinkedUser } from '../../db/audience/recipient-links.ts';
-import { findCategory } from '../../db/configuration/categories.ts';
+import { findRow } from '../../db/configuration/rows.ts';
 import { listRecipientCategories } from '../configuration/categories.ts';
 import type { Deps } from '../deps.ts';
 import { listChannelTypes, storePreferences, storeQuietHours, toChoices } from './preferences.ts';
@@ -158,7 +158,7 @@ interface UnsubscribeLink {
 
 /** Unsubscribes from one category on one channel type. Returns false, and changes nothing, when it is required. */
 export async function unsubscribe(deps: Deps, { person, category, channelType }: UnsubscribeLink): Promise<boolean> {
-  const found = await findCategory(deps.db, person.organization_id, category);
+  const found = await findRow(deps.db, person.organization_id, 'category', { slug: category });
   if (found?.kind === 'required') return false;
   const choice = { scope: categoryScope(category), channel_type: channelType, enabled: false };
   await savePreferences(deps, person, [choice], 'one-click');
@@ -169,7 +169,7 @@ export async function unsubscribe(deps: Deps, { person, category, channelType }:
 export async function describeCategory({ db }: Deps, link: UnsubscribeLink, locale: string) {
   const { person, category, channelType } = link;
   const [found, preferences] = await Promise.all([
-    findCategory(db, person.organization_id, category),
+    findRow(db, person.organization_id, 'category', { slug: category }),
     listPreferences(db, person.organization_id, person.id),
   ]);
   const shown = found ?? (category === generalSlug ? generalCategory : undefined);

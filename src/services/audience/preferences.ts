@@ -1,5 +1,5 @@
 /** Users' preferences: the stored choices, the effective preferences that follow from them, and their history. */
-import { media } from '../../core/configuration/document.ts';
+import { media } from '../../core/configuration/nouns/schemas.ts';
 import {
   type Choices,
   categoryScope,
@@ -18,7 +18,7 @@ import { findQuietMistakes } from '../../core/decision/quiet-hours.ts';
 import { AppError, type FieldErrors, invalid } from '../../core/errors.ts';
 import type { JsonObject } from '../../core/json.ts';
 import * as rows from '../../db/audience/preferences.ts';
-import { findCategory } from '../../db/configuration/categories.ts';
+import { findRow } from '../../db/configuration/rows.ts';
 import type { PageRequest } from '../../db/connection/page.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import { listRecipientCategories } from '../configuration/categories.ts';
@@ -145,7 +145,7 @@ async function checkChanges(db: Db, organizationId: number, changes: PreferenceC
 }
 
 async function hasCategory(db: Db, organizationId: number, slug: string): Promise<boolean> {
-  return slug === generalSlug || (await findCategory(db, organizationId, slug)) !== undefined;
+  return slug === generalSlug || (await findRow(db, organizationId, 'category', { slug })) !== undefined;
 }
 
 function scopeOf({ category, event }: { category?: string; event?: string }): string {
@@ -270,7 +270,7 @@ async function getTopic(
     if (!plan) throw new AppError('event.not_found', `there is no event ${JSON.stringify(event)}`);
     return plan.topic;
   }
-  const found = await findCategory(db, organizationId, category!);
+  const found = await findRow(db, organizationId, 'category', { slug: category! });
   if (found) return { category: found, event: undefined };
   if (category === generalSlug) return { category: generalCategory, event: undefined };
   throw new AppError('category.not_found', `there is no category ${JSON.stringify(category)}`);

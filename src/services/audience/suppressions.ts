@@ -18,7 +18,7 @@ import { AppError, invalid } from '../../core/errors.ts';
 import { addressKind } from '../../core/text/text.ts';
 import type { WholeAddress } from '../../db/audience/addresses.ts';
 import * as suppressions from '../../db/audience/suppressions.ts';
-import { listAllProjects } from '../../db/configuration/projects.ts';
+import { listRows } from '../../db/configuration/rows.ts';
 import { type Db, prepareForGrowth } from '../../db/connection/pool.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import { markSuppressed } from '../../pipeline/suppressions.ts';
@@ -176,7 +176,7 @@ const rowsPerStatement = 5_000;
 
 /** Imports all rows or none. An entry that exists already is kept; only its expiry can become later, and its projects more. */
 export async function importSuppressions(deps: Deps, organizationId: number, text: string) {
-  const projects = await listAllProjects(deps.db, organizationId);
+  const projects = await listRows(deps.db, organizationId, 'project');
   const projectIds = new Map(projects.map(({ slug, id }) => [slug, id]));
   const rows = await parseFile(text, { now: currentTime(), projectIds });
   const entries = rows
@@ -291,7 +291,7 @@ export async function withSuppressions(
   const marked: (WholeAddress & { suppression?: Suppression })[] = addresses.map(address => ({ ...address }));
   await markSuppressed(deps, [{ organization_id: organizationId, addresses: marked }]);
   const hasProjects = marked.some(({ suppression }) => suppression?.projects);
-  const all = hasProjects ? await listAllProjects(deps.db, organizationId) : [];
+  const all = hasProjects ? await listRows(deps.db, organizationId, 'project') : [];
   const slugsOf = (ids: readonly number[]) => all.filter(({ id }) => ids.includes(id)).map(({ slug }) => slug);
   return marked.map(({ suppression, ...address }) => {
     const projects = suppression?.projects ? slugsOf(suppression.projects) : null;

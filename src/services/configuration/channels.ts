@@ -1,7 +1,9 @@
 /** Channels with their providers, without secrets, and their recent outcomes. */
-import type { ChannelEntry, ProviderEntry } from '../../core/configuration/document.ts';
-import { mergeEntry, refuseChanges, slugAdvice } from '../../core/configuration/entries.ts';
-import type { ChannelFields } from '../../core/configuration/state.ts';
+
+import type { ChannelEntry } from '../../core/configuration/document.ts';
+import type { ChangesOf } from '../../core/configuration/entries.ts';
+import { type ChannelFields, channel, type ProviderEntry } from '../../core/configuration/nouns/channel.ts';
+import { pickFields } from '../../core/configuration/nouns/noun.ts';
 import { dayLimitOf, messagesOfDay, nameInChannel } from '../../core/decision/day-limit.ts';
 import { AppError } from '../../core/errors.ts';
 import { mailboxesOf } from '../../core/feedback/mailbox.ts';
@@ -10,7 +12,7 @@ import { type ChannelStateName, channelStatesOf } from '../../core/history/state
 import type { JsonObject } from '../../core/json.ts';
 import { lookUp } from '../../core/lookup.ts';
 import * as rows from '../../db/configuration/channels.ts';
-import type { ResolvedPath, Slugs } from '../../db/configuration/organizations.ts';
+import type { Slugs } from '../../db/configuration/organizations.ts';
 import type { PageRequest } from '../../db/connection/page.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import { readReputations } from '../../db/history/feedback/reputation.ts';
@@ -20,16 +22,7 @@ import { type Providers, withoutSecrets } from '../../providers/provider.ts';
 import type { Deps } from '../deps.ts';
 import { type InteractionAddressView, interactionAddressesOf } from '../history/acknowledgements/interactions.ts';
 import { feedbackSourcesOf, mailSource } from '../history/feedback/requests.ts';
-import {
-  changeAndInvalidate,
-  type DeletionOptions,
-  type DeletionResult,
-  deleteEntry,
-  type Precondition,
-  putEntry,
-  requireCreatedId,
-  requirePath,
-} from './entries.ts';
+import { createEntry, type Kind, type Precondition, updateEntry } from './entries.ts';
 import { showPause } from './pauses.ts';
 import { findNotificationsUsingChannel, refuseIfUsed } from './references.ts';
 
@@ -96,13 +89,7 @@ export interface ChannelDetails extends ChannelView {
   states: ChannelStateName[];
 }
 
-export type ChannelChanges = { slug?: unknown; type?: unknown } & {
-  [field in Exclude<keyof ChannelEntry, 'slug' | 'type'>]?: ChannelEntry[field] | null;
-};
-
 const healthHours = 24;
-
-const typeAdvice = 'its providers and addresses have that type; create another channel';
 
 export async function getChannel(deps: Deps, organizationId: number, id: number): Promise<ChannelDetails> {
   const row = await find(deps.db, organizationId, id);
@@ -126,74 +113,53 @@ function withStates(channel: Omit<ChannelDetails, 'states'>): ChannelDetails {
 
 /** Creates a channel of the project in the slugs, or of the organization without one. */
 export async function createChannel(deps: Deps, slugs: Slugs, entry: ChannelEntry): Promise<ChannelDetails> {
-  const { id, organizationId } = await changeAndInvalidate(deps, slugs, async trx => {
-    const { organization } = await requirePath(trx, slugs);
-    const steps = await putEntry(deps, trx, slugs, 'channels', withoutSecretNames(entry));
-    return { id: requireCreatedId(steps, 'slug', entry), organizationId: organization.id };
-  });
-  return getChannel(deps, organizationId, id);
+  const made = await createEntry(
+    deps,
+    { noun: 'channel', read: async (_, { organization }, id) => ({ organizationId: organization.id, id }) },
+    slugs,
+    withoutSecretNames(entry),
+  );
+  return getChannel(deps, made.organizationId, made.id);
 }
 
 /** Updates a channel. A secret that a provider entry omits is kept, unless its destination changes. */
 export async function updateChannel(
   deps: Deps,
   slugs: Slugs,
+  organizationId: number,
   id: number,
-  changes: ChannelChanges,
+  changes: ChangesOf<ChannelEntry>,
   check: Precondition<ChannelView>,
 ): Promise<ChannelDetails> {
-  const organizationId = await changeAndInvalidate(deps, slugs, async trx => {
-    const { organization } = await requirePath(trx, slugs);
-    const current = await read(deps, trx, organization.id, id);
-    check(current);
-    refuseChanges(current, changes, { slug: slugAdvice, type: typeAdvice });
-    const { slug, name, type, enabled, on_unknown, rate_per_second, concurrency, retry } = current;
-    const { reputation_guard, max_bounce_percent, max_complaint_percent } = current;
-    const guard = { reputation_guard, max_bounce_percent, max_complaint_percent };
-    const own = { slug, name, type, enabled, on_unknown, rate_per_second, concurrency, retry, ...guard };
-    const entry = mergeEntry(own, changes);
-    await putEntry(deps, trx, slugs, 'channels', withoutSecretNames(entry as ChannelEntry));
-    return organization.id;
-  });
+  await updateEntry(deps, channelOf(deps), slugs, id, withoutSecretNames(changes), check);
   return getChannel(deps, organizationId, id);
 }
 
-/** Throws while a notification uses the channel. */
-export async function deleteChannel(
-  deps: Deps,
-  slugs: Slugs,
-  id: number,
-  deletion: DeletionOptions,
-  check: Precondition<ChannelView>,
-): Promise<DeletionResult> {
-  const target = {
-    noun: 'channel' as const,
-    read: (trx: Db, { organization }: ResolvedPath) => read(deps, trx, organization.id, id),
-    check,
-    nameOf: ({ slug }: ChannelView) => slug,
-    refuseIfUsed: async (trx: Db, { organization }: ResolvedPath, { name }: ChannelView) =>
+/** It cannot be deleted while a notification uses it. */
+export function channelOf(deps: Deps): Kind<ChannelView> {
+  return {
+    noun: 'channel',
+    // What the ETag is made of.
+    read: async (db, { organization }, id) => {
+      const row = await find(db, organization.id, id);
+      const { feedback: _, interactions: __, ...channel } = show(deps, organization.id, row);
+      return channel;
+    },
+    refuseIfUsed: async (trx, { organization }, { name }, id) =>
       refuseIfUsed(`channel ${name}`, await findNotificationsUsingChannel(trx, organization.id, id)),
-    delete: (trx: Db, { organization }: ResolvedPath) => rows.deleteChannel(trx, organization.id, id),
   };
-  return deleteEntry(deps, slugs, target, deletion);
 }
 
 /** Removes `secrets_set`, which is in responses, so that a response can be sent back. */
-function withoutSecretNames<Entry extends { providers?: ProviderEntry[] }>({ providers, ...entry }: Entry) {
-  const plain = providers?.map(({ secrets_set: _, ...provider }) => provider);
-  return { ...entry, ...(plain && { providers: plain }) } as unknown as ChannelEntry;
+function withoutSecretNames<Entry extends { providers?: ProviderEntry[] | null }>(entry: Entry): Entry {
+  const plain = entry.providers?.map(({ secrets_set: _, ...provider }) => provider as ProviderEntry);
+  return { ...entry, ...(plain && { providers: plain }) };
 }
 
 async function find(db: Db, organizationId: number, id: number): Promise<rows.ChannelDetails> {
   const row = await rows.findChannelDetails(db, organizationId, id);
   if (!row) throw new AppError('channel.not_found', 'the channel has been deleted in the meantime');
   return row;
-}
-
-/** Returns what the ETag is made of. */
-async function read(deps: Deps, db: Db, organizationId: number, id: number): Promise<ChannelView> {
-  const { feedback: _, interactions: __, ...channel } = show(deps, organizationId, await find(db, organizationId, id));
-  return channel;
 }
 
 function show(
@@ -209,20 +175,9 @@ function show(
     if (!(error instanceof AppError)) throw error;
     problem = error.message;
   }
-  const { slug, name, type, enabled, on_unknown, rate_per_second, concurrency, retry } = row;
   const sources = feedbackSourcesOf(providers, row.providers, secrets);
   return {
-    slug,
-    name,
-    type,
-    enabled,
-    on_unknown,
-    rate_per_second,
-    concurrency,
-    retry,
-    reputation_guard: row.reputation_guard,
-    max_bounce_percent: row.max_bounce_percent,
-    max_complaint_percent: row.max_complaint_percent,
+    ...pickFields(channel, row),
     providers: row.providers.map((entry, i) => showProvider(providers, entry, secrets[i] ?? {})),
     ...showPause(row),
     project: row.project,

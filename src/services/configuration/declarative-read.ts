@@ -1,4 +1,8 @@
 /** Reads the stored configuration in the form in which documents are compared, with one statement per table. */
+
+import { event } from '../../core/configuration/nouns/event.ts';
+import type { StoredMessage } from '../../core/configuration/nouns/notification.ts';
+import { pickFields } from '../../core/configuration/nouns/noun.ts';
 import {
   type ApplicationState,
   type ChannelState,
@@ -9,7 +13,6 @@ import {
   type OrganizationState,
   type ProjectState,
   type ProviderState,
-  type StoredMessage,
   type UserState,
   type WebhookState,
 } from '../../core/configuration/state.ts';
@@ -18,16 +21,9 @@ import { listAllAddresses } from '../../db/audience/addresses.ts';
 import { listAllDistributionLists } from '../../db/audience/distribution-lists.ts';
 import { listAllEmailMembers } from '../../db/audience/members.ts';
 import { listAllUsers } from '../../db/audience/users.ts';
-import { listAllApplications } from '../../db/configuration/applications.ts';
-import { listAllCategories } from '../../db/configuration/categories.ts';
-import { listChannelSettings } from '../../db/configuration/channels.ts';
-import { listAllEvents } from '../../db/configuration/events.ts';
-import { listAllLayouts } from '../../db/configuration/layouts.ts';
 import { listCurrentMessages } from '../../db/configuration/messages.ts';
-import { listAllNotifications } from '../../db/configuration/notifications.ts';
 import type { Organization, PathIds } from '../../db/configuration/organizations.ts';
-import { listAllProjects } from '../../db/configuration/projects.ts';
-import { listWebhookSettings } from '../../db/configuration/webhooks.ts';
+import { listRows } from '../../db/configuration/rows.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import type { SealedChannel } from '../../pipeline/channel-secrets.ts';
 import type { SealedWebhook } from './webhook-secrets.ts';
@@ -62,7 +58,7 @@ export async function readOrganization(
     ...own,
     channels: channels.get(null) ?? [],
     layouts: layouts.get(null) ?? [],
-    categories: await listAllCategories(db, id),
+    categories: await listRows(db, id, 'category'),
     webhooks: await readWebhooks(db, id, openSecrets),
     users: options.users ? await readUsers(db, id) : undefined,
     projects: await readProjects(db, id, { channels, layouts }, options),
@@ -80,47 +76,37 @@ async function readProjects(
 ): Promise<ProjectState[]> {
   const lists = await readLists(db, organizationId, options);
   const applications = await readApplications(db, organizationId, options.within);
-  const projects = await listAllProjects(db, organizationId, options.within);
-  return projects.map(({ id, slug, name }) => ({
-    id,
-    slug,
-    name,
-    channels: channels.get(id) ?? [],
-    layouts: layouts.get(id) ?? [],
-    lists: lists.get(id) ?? [],
-    applications: applications.get(id) ?? [],
+  const projects = await listRows(db, organizationId, 'project', { within: options.within });
+  return projects.map(project => ({
+    ...project,
+    channels: channels.get(project.id) ?? [],
+    layouts: layouts.get(project.id) ?? [],
+    distribution_lists: lists.get(project.id) ?? [],
+    applications: applications.get(project.id) ?? [],
   }));
 }
 
 async function readChannels(db: Db, organizationId: number, { within }: ReadOptions, openSecrets: SecretOpeners) {
-  const rows = await listChannelSettings(db, organizationId, within);
+  const rows = await listRows(db, organizationId, 'channel', { within });
   const states = rows.map(row => {
-    const secrets = row.secrets ? openSecrets.channel(row) : [];
-    const { id, slug, name, type, enabled, on_unknown, rate_per_second, concurrency, retry } = row;
-    const { reputation_guard, max_bounce_percent, max_complaint_percent } = row;
+    const opened = row.secrets ? openSecrets.channel(row) : [];
     const providers = row.providers.map(
-      ({ use, ...settings }, i): ProviderState => ({ use: String(use), settings, secrets: secrets[i] ?? {} }),
+      ({ use, ...settings }, i): ProviderState => ({ use: String(use), settings, secrets: opened[i] ?? {} }),
     );
-    const limits = { on_unknown, rate_per_second, concurrency, retry };
-    const guard = { reputation_guard, max_bounce_percent, max_complaint_percent };
-    const state: ChannelState = { id, slug, name, type, enabled, ...limits, ...guard, providers };
-    return { parent: row.project_id, state };
+    const { project_id, secrets: _, ...own } = row;
+    const state: ChannelState = { ...own, providers };
+    return { parent: project_id, state };
   });
   return byParent(states);
 }
 
 async function readLayouts(db: Db, organizationId: number, { within }: ReadOptions) {
-  const layouts = await listAllLayouts(db, organizationId, within);
-  return byParent(
-    layouts.map(({ id, project_id, name, body }) => {
-      const state: LayoutState = { id, name, body };
-      return { parent: project_id, state };
-    }),
-  );
+  const rows = await listRows(db, organizationId, 'layout', { within });
+  return byParent(rows.map(({ project_id, name_key: _, ...state }) => ({ parent: project_id, state })));
 }
 
 async function readWebhooks(db: Db, organizationId: number, openSecrets: SecretOpeners): Promise<WebhookState[]> {
-  const rows = await listWebhookSettings(db, organizationId);
+  const rows = await listRows(db, organizationId, 'webhook');
   return rows.map(({ secrets, ...row }) => ({ ...row, secret: openSecrets.webhook({ slug: row.slug, secrets }) }));
 }
 
@@ -154,9 +140,9 @@ async function readLists(db: Db, organizationId: number, options: ReadOptions) {
 
 async function readApplications(db: Db, organizationId: number, within?: PathIds) {
   const events = await readEvents(db, organizationId, within);
-  const applications = await listAllApplications(db, organizationId, within);
+  const rows = await listRows(db, organizationId, 'application', { within });
   return byParent(
-    applications.map(({ id, project_id, slug, name }) => {
+    rows.map(({ id, project_id, slug, name }) => {
       const state: ApplicationState = { id, slug, name, events: events.get(id) ?? [] };
       return { parent: project_id, state };
     }),
@@ -165,11 +151,15 @@ async function readApplications(db: Db, organizationId: number, within?: PathIds
 
 async function readEvents(db: Db, organizationId: number, within?: PathIds) {
   const notifications = await readNotifications(db, organizationId, within);
-  const events = await listAllEvents(db, organizationId, within);
+  const rows = await listRows(db, organizationId, 'event', { within });
   return byParent(
-    events.map(({ application_id, ...own }) => {
-      const state: EventState = { ...own, notifications: notifications.get(own.id) ?? [] };
-      return { parent: application_id, state };
+    rows.map(row => {
+      const state: EventState = {
+        id: row.id,
+        ...pickFields(event, row),
+        notifications: notifications.get(row.id) ?? [],
+      };
+      return { parent: row.application_id, state };
     }),
   );
 }
@@ -178,7 +168,7 @@ async function readEvents(db: Db, organizationId: number, within?: PathIds) {
 export async function readNotifications(db: Db, organizationId: number, within?: PathIds) {
   const messages = await listCurrentMessages(db, organizationId, within);
   const contents = new Map(messages.map(message => [message.notification_id, message.content]));
-  const rows = await listAllNotifications(db, organizationId, within);
+  const rows = await listRows(db, organizationId, 'notification', { within });
   return byParent(
     rows.map(({ event_id, ...row }) => {
       const stored = contents.get(row.id) as unknown as StoredMessage | undefined;

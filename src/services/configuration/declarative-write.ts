@@ -1,29 +1,19 @@
 /** Applies the steps of a plan in order. Consecutive users, addresses and members are written in batches. */
-import {
-  hasContentChanged,
-  type Noun,
-  organizationFields,
-  type Step,
-  type StepOf,
-} from '../../core/configuration/diff.ts';
+import { hasContentChanged, type Step, type StepOf } from '../../core/configuration/diff.ts';
 import { toProviderEntry } from '../../core/configuration/fields.ts';
-import type { ProviderState } from '../../core/configuration/state.ts';
+import { pickFields } from '../../core/configuration/nouns/noun.ts';
+import { organization } from '../../core/configuration/nouns/organization.ts';
 import type { Json, JsonObject } from '../../core/json.ts';
 import { fold } from '../../core/text/text.ts';
 import * as addresses from '../../db/audience/addresses.ts';
 import * as lists from '../../db/audience/distribution-lists.ts';
 import * as members from '../../db/audience/members.ts';
 import * as users from '../../db/audience/users.ts';
-import * as applications from '../../db/configuration/applications.ts';
-import * as categories from '../../db/configuration/categories.ts';
-import * as channels from '../../db/configuration/channels.ts';
-import * as events from '../../db/configuration/events.ts';
-import * as layouts from '../../db/configuration/layouts.ts';
+import { addLayoutVersion } from '../../db/configuration/layouts.ts';
 import { addMessage } from '../../db/configuration/messages.ts';
-import * as notifications from '../../db/configuration/notifications.ts';
 import { createOrganizationAcrossTenants, updateOrganization } from '../../db/configuration/organizations.ts';
-import * as projects from '../../db/configuration/projects.ts';
-import * as webhooks from '../../db/configuration/webhooks.ts';
+import { deleteRow, insertRow, updateRow } from '../../db/configuration/rows.ts';
+import { createWebhookState } from '../../db/configuration/webhooks.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import { releaseDayLimited } from '../../db/ledger/deliver/day-limits.ts';
 
@@ -103,130 +93,66 @@ async function writeMembers(db: Db, steps: StepOf<'member'>[], deleting: boolean
 
 async function writeOne(db: Db, step: Step, { seal, sealWebhook, by }: ApplyContext): Promise<void> {
   if (step.noun === 'organization') return writeOrganization(db, step);
-  const organizationId = step.organization.id!;
-  const { action, row } = step;
-  if (action === 'delete') return remove[step.noun as keyof typeof remove](db, organizationId, row.id!);
+  const { action, noun, organization, parent, row, state } = step;
+  const organizationId = organization.id!;
+  if (noun === 'list') {
+    if (action === 'delete') return lists.deleteDistributionList(db, organizationId, row.id!);
+    const fields = { name: state.name, name_key: fold(state.name) };
+    row.id = await lists.putDistributionList(db, organizationId, parent.id!, fields);
+    return;
+  }
+  if (noun === 'user' || noun === 'address' || noun === 'member') return;
+  if (action === 'delete') return deleteRow(db, organizationId, noun, row.id!);
+  /** Null: it belongs to the organization. */
+  const parentId = parent === organization ? null : parent.id!;
+  /** `more` are columns besides the fields. */
+  const write = async (more?: object) => {
+    if (action === 'create') row.id = await insertRow(db, organizationId, noun, parentId, state, more);
+    else await updateRow(db, organizationId, noun, row.id!, state, more);
+  };
   switch (step.noun) {
-    case 'channel':
-      return writeChannel(db, step, seal);
-    case 'layout': {
-      const { name, body } = step.state;
-      const fields = { name, name_key: fold(name), body };
-      if (action === 'create') row.id = await layouts.createLayout(db, organizationId, projectOf(step), fields);
-      else await layouts.updateLayout(db, organizationId, row.id!, fields);
-      if (step.before?.body !== body) await layouts.addLayoutVersion(db, organizationId, row.id!, body, by);
+    case 'channel': {
+      const { slug, providers = action === 'create' ? [] : undefined } = step.state;
+      const secrets = providers?.map(one => one.secrets);
+      await write(
+        providers && {
+          providers: JSON.stringify(providers.map(toProviderEntry)),
+          secrets: seal(organizationId, parentId, slug, secrets!),
+        },
+      );
+      const changesDayLimit = step.fields.some(({ field }) => /^providers\.\d+\.(per_day|warm_up_)/.test(field));
+      if (changesDayLimit) await releaseDayLimited(db, organizationId, row.id!);
       return;
     }
-    case 'category': {
-      const { id: _, ...fields } = step.state;
-      if (action === 'create') row.id = await categories.createCategory(db, organizationId, fields);
-      else await categories.updateCategory(db, organizationId, row.id!, fields);
+    case 'layout': {
+      await write();
+      const { body } = step.state;
+      if (step.before?.body !== body) await addLayoutVersion(db, organizationId, row.id!, body, by);
       return;
     }
     case 'webhook': {
-      const { id: _, slug, secret, ...fields } = step.state;
-      const secrets = () => sealWebhook(organizationId, slug, secret);
-      if (action === 'create') {
-        row.id = await webhooks.createWebhook(db, organizationId, { slug, ...fields, secrets: secrets() });
-      } else
-        await webhooks.updateWebhook(db, organizationId, row.id!, {
-          ...fields,
-          ...(secret && { secrets: secrets() }),
-        });
+      const { slug, secret } = step.state;
+      const isNew = action === 'create';
+      // A new secret replaces the previous one, too.
+      const more = { secrets: isNew || secret ? sealWebhook(organizationId, slug, secret) : undefined };
+      await write(isNew || !secret ? more : { ...more, previous_until: null });
+      if (isNew) await createWebhookState(db, organizationId, row.id!);
       return;
     }
-    case 'project': {
-      const { slug, name } = step.state;
-      if (action === 'create') row.id = await projects.createProject(db, organizationId, { slug, name });
-      else await projects.updateProject(db, organizationId, row.id!, { name });
+    case 'notification': {
+      await write();
+      const { content } = step.state;
+      if (hasContentChanged(step.before, step.state))
+        await addMessage(db, organizationId, row.id!, content as unknown as Json, by);
       return;
     }
-    case 'list': {
-      const { name } = step.state;
-      row.id = await lists.putDistributionList(db, organizationId, step.parent.id!, { name, name_key: fold(name) });
-      return;
-    }
-    case 'application': {
-      const { slug, name } = step.state;
-      const { parent } = step;
-      if (action === 'create') {
-        row.id = await applications.createApplication(db, organizationId, parent.id!, { slug, name });
-      } else await applications.updateApplication(db, organizationId, row.id!, { name });
-      return;
-    }
-    case 'event': {
-      const { slug, name, active, category, context_schema } = step.state;
-      const { parent } = step;
-      const fields = { name, active, category, context_schema };
-      if (action === 'create') {
-        row.id = await events.createEvent(db, organizationId, parent.id!, { slug, ...fields });
-      } else await events.updateEvent(db, organizationId, row.id!, fields);
-      return;
-    }
-    case 'notification':
-      return writeNotification(db, step, by);
+    default:
+      return write();
   }
 }
-
-type SingleRowNoun = Exclude<Noun, 'organization' | 'user' | 'address' | 'member'>;
-
-/** Foreign keys delete the rows below. */
-const remove: Record<SingleRowNoun, (db: Db, organizationId: number, id: number) => Promise<void>> = {
-  channel: channels.deleteChannel,
-  layout: layouts.deleteLayout,
-  category: categories.deleteCategory,
-  webhook: webhooks.deleteWebhook,
-  project: projects.deleteProject,
-  list: lists.deleteDistributionList,
-  application: applications.deleteApplication,
-  event: events.deleteEvent,
-  notification: notifications.deleteNotification,
-};
 
 async function writeOrganization(db: Db, { action, row, state }: StepOf<'organization'>): Promise<void> {
-  const fields = organizationFields(state);
-  if (action === 'create') row.id = await createOrganizationAcrossTenants(db, { slug: state.slug, ...fields });
+  const fields = pickFields(organization, state);
+  if (action === 'create') row.id = await createOrganizationAcrossTenants(db, fields);
   else await updateOrganization(db, row.id!, fields);
-}
-
-/** Returns null if the object belongs to the organization. */
-function projectOf({ organization, parent }: StepOf<'channel'> | StepOf<'layout'>): number | null {
-  return parent === organization ? null : parent.id!;
-}
-
-async function writeChannel(db: Db, step: StepOf<'channel'>, seal: SealSecrets): Promise<void> {
-  const { organization, row, state } = step;
-  const organizationId = organization.id!;
-  const projectId = projectOf(step);
-  const providerColumns = (providers: ProviderState[]) => ({
-    providers: providers.map(toProviderEntry),
-    secrets: seal(
-      organizationId,
-      projectId,
-      state.slug,
-      providers.map(({ secrets }) => secrets),
-    ),
-  });
-  const { id: _, slug, providers, ...own } = state;
-  if (step.action === 'create') {
-    const fields = { slug, ...own, ...providerColumns(providers ?? []) };
-    row.id = await channels.createChannel(db, organizationId, projectId, fields);
-  } else {
-    await channels.updateChannel(db, organizationId, row.id!, {
-      ...own,
-      ...(providers && providerColumns(providers)),
-    });
-    const changesDayLimit = step.fields.some(({ field }) => /^providers\.\d+\.(per_day|warm_up_)/.test(field));
-    if (changesDayLimit) await releaseDayLimited(db, organizationId, row.id!);
-  }
-}
-
-async function writeNotification(db: Db, step: StepOf<'notification'>, by: string): Promise<void> {
-  const { organization, parent, row, state, before } = step;
-  const organizationId = organization.id!;
-  const { id: _, content, ...fields } = state;
-  if (step.action === 'create') {
-    row.id = await notifications.createNotification(db, organizationId, parent.id!, fields);
-  } else await notifications.updateNotification(db, organizationId, row.id!, fields);
-  if (hasContentChanged(before, state)) await addMessage(db, organizationId, row.id!, content as unknown as Json, by);
 }

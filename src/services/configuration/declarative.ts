@@ -202,7 +202,7 @@ async function readCurrent(
   desired: OrganizationState,
   { within }: ApplyOptions,
 ): Promise<OrganizationState> {
-  const managesMembers = desired.projects?.some(project => project.lists?.some(list => list.members));
+  const managesMembers = desired.projects?.some(project => project.distribution_lists?.some(list => list.members));
   const readOptions = { users: desired.users !== undefined, members: managesMembers === true, within };
   return readOrganization(db, row, readOptions, createSecretOpeners(deps, row, desired));
 }

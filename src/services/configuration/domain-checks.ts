@@ -5,9 +5,9 @@ import { lookUp } from '../../core/lookup.ts';
 import type { ExamineOptions, MailSender } from '../../core/mail-domain/examine.ts';
 import type { Area, Finding } from '../../core/mail-domain/finding.ts';
 import { type Answer, domainOfMailbox, keyOf, readDomain } from '../../core/mail-domain/lookups.ts';
-import { findChannelDetails, listChannelSettings } from '../../db/configuration/channels.ts';
+import { findChannelDetails } from '../../db/configuration/channels.ts';
 import { listOrganizationsAcrossTenants } from '../../db/configuration/organizations.ts';
-import { listAllProjects } from '../../db/configuration/projects.ts';
+import { listRows } from '../../db/configuration/rows.ts';
 import { type DnsLimits, DnsSession } from '../../lib/network/dns.ts';
 import { createGuard } from '../../lib/network/outbound-guard.ts';
 import { currentTime } from '../../lib/time/clock.ts';
@@ -99,10 +99,12 @@ export async function checkDomains(
 export async function listSendersAcrossTenants(deps: Deps, domain: string): Promise<DomainSender[]> {
   const senders: DomainSender[] = [];
   for (const { id, slug } of await listOrganizationsAcrossTenants(deps.db)) {
-    const channels = (await listChannelSettings(deps.db, id)).filter(
+    const channels = (await listRows(deps.db, id, 'channel')).filter(
       ({ type, enabled }) => type === 'email' && enabled,
     );
-    const projects = channels.some(({ project_id }) => project_id !== null) ? await listAllProjects(deps.db, id) : [];
+    const projects = channels.some(({ project_id }) => project_id !== null)
+      ? await listRows(deps.db, id, 'project')
+      : [];
     for (const channel of channels) {
       const project = projects.find(one => one.id === channel.project_id);
       const path = [slug, project?.slug, channel.slug].filter(Boolean).join('/');

@@ -3,11 +3,19 @@
  * declarative file thus share their checks, comparison, audit and lock. The cost does not depend on the organization's size.
  */
 import type { Step } from '../../core/configuration/diff.ts';
-import { type Section, unwrapError, wrapEntry } from '../../core/configuration/entries.ts';
+import { type NounName, nouns } from '../../core/configuration/document.ts';
+import { mergeEntry, refuseChanges, unwrapError, wrapEntry } from '../../core/configuration/entries.ts';
+import { type Noun, toEntryFields } from '../../core/configuration/nouns/noun.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Json } from '../../core/json.ts';
-import { type ResolvedPath, resolvePathAcrossTenants, type Slugs } from '../../db/configuration/organizations.ts';
+import {
+  deleteOrganization,
+  type ResolvedPath,
+  resolvePathAcrossTenants,
+  type Slugs,
+} from '../../db/configuration/organizations.ts';
 import { type Counts, countBelow } from '../../db/configuration/references.ts';
+import { deleteRow } from '../../db/configuration/rows.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
@@ -40,18 +48,19 @@ export async function requirePath(trx: Db, slugs: Slugs): Promise<ResolvedPath> 
   return resolved;
 }
 
-/** Creates or updates the entry below the object that the slugs name; without a section, the organization itself. */
+/** Creates or updates the entry below the object that the slugs name. */
 export async function putEntry(
   deps: Deps,
   trx: Db,
   slugs: Slugs,
-  section: Section | undefined,
+  noun: NounName,
   entry: { slug?: string; name: string },
 ): Promise<Step[]> {
   const resolved = await requirePath(trx, slugs);
-  const own = await resolvePathAcrossTenants(trx, { ...slugs, ...ownSlug(section, entry) });
+  const part = pathPart[noun];
+  const own = await resolvePathAcrossTenants(trx, { ...slugs, ...(part && { [part]: entry.slug }) });
   const within = { project: own?.project?.id, application: own?.application?.id, event: own?.event?.id };
-  const { document, at } = wrapEntry(resolved, section, entry);
+  const { document, at } = wrapEntry(resolved, noun, entry);
   try {
     return await applyInTransaction(deps, trx, document, { prune: false, within });
   } catch (error) {
@@ -60,7 +69,7 @@ export async function putEntry(
 }
 
 /** Returns the id of the created row; throws if the entry existed already. */
-export function requireCreatedId(steps: readonly Step[], field: string, entry: object): number {
+function requireCreatedId(steps: readonly Step[], field: string, entry: object): number {
   const step = steps.at(-1);
   if (step?.action === 'create') return step.row.id!;
   throw alreadyExists(field, String((entry as Record<string, unknown>)[field]));
@@ -71,17 +80,71 @@ export function alreadyExists(field: string, name: string): AppError {
   return new AppError('resource.exists', `${field}: ${message}`, { fields: { [field]: [message] } });
 }
 
-function ownSlug(section: Section | undefined, { slug }: { slug?: string }): Partial<Slugs> {
-  switch (section) {
-    case 'projects':
-      return { prj: slug };
-    case 'applications':
-      return { app: slug };
-    case 'events':
-      return { evt: slug };
-    default:
-      return {};
-  }
+/** The part of a path that names an object of the noun. */
+const pathPart: { [noun in NounName]?: keyof Slugs } = { project: 'prj', application: 'app', event: 'evt' };
+
+/** How the API shows a noun. The frame of creating, changing and deleting is the same for all. */
+export interface Kind<Form> {
+  noun: NounName;
+  /** Returns the form that callers read; throws if it has been deleted. */
+  read: (trx: Db, resolved: ResolvedPath, id: number) => Promise<Form>;
+  /** Throws while other objects reference it. Absent: objects below it block the deletion instead. */
+  refuseIfUsed?: (trx: Db, resolved: ResolvedPath, current: Form, id: number) => Promise<void>;
+  /** Returns what the audit log keeps of a deleted object; by default its form. */
+  toAudit?: (current: Form) => object;
+}
+
+export async function getEntry<Form>({ db }: Deps, { read }: Kind<Form>, slugs: Slugs, id: number): Promise<Form> {
+  return read(db, await requirePath(db, slugs), id);
+}
+
+/** Creates an object below the one that the slugs name. */
+export async function createEntry<Form>(
+  deps: Deps,
+  { noun, read }: Kind<Form>,
+  slugs: Slugs,
+  entry: { slug?: string; name: string },
+): Promise<Form> {
+  return changeAndInvalidate(deps, slugs, async trx => {
+    const resolved = await requirePath(trx, slugs);
+    const id = requireCreatedId(await putEntry(deps, trx, slugs, noun, entry), nouns[noun].key, entry);
+    return read(trx, resolved, id);
+  });
+}
+
+export interface ChangeHooks<Form> {
+  /** Runs first, such as to rename the row: through a document, another name would be another object. */
+  prepare?: (trx: Db, resolved: ResolvedPath, current: Form) => Promise<void>;
+  /** Returns the entry that the changes are applied to; by default the noun's fields. */
+  toEntry?: (current: Form) => object;
+}
+
+/** Changes an object. An absent field keeps its value, and null removes it. */
+export async function updateEntry<Form extends object>(
+  deps: Deps,
+  { noun, read }: Kind<Form>,
+  slugs: Slugs,
+  id: number,
+  changes: object,
+  check: Precondition<Form>,
+  { prepare, toEntry = current => toEntryFields(nouns[noun], current) }: ChangeHooks<Form> = {},
+): Promise<Form> {
+  return changeAndInvalidate(deps, slugs, async trx => {
+    const resolved = await requirePath(trx, slugs);
+    const current = await read(trx, resolved, id);
+    check(current);
+    const { fixed = {}, kept = {} } = nouns[noun] as Noun;
+    refuseChanges(current, changes, fixed as Record<string, string>);
+    await prepare?.(trx, resolved, current);
+    // Null is a value of these, and they keep their values without being repeated.
+    const isKept = ([field]: [string, unknown]) => field in kept;
+    const own = Object.fromEntries(Object.entries(toEntry(current)).filter(field => !isKept(field)));
+    const entry = { ...mergeEntry(own, changes), ...Object.fromEntries(Object.entries(changes).filter(isKept)) };
+    const part = pathPart[noun];
+    const parents = part ? { ...slugs, [part]: undefined } : slugs;
+    await putEntry(deps, trx, parents, noun, entry as { slug?: string; name: string });
+    return read(trx, resolved, id);
+  });
 }
 
 export interface DeletionOptions {
@@ -97,48 +160,40 @@ export interface DeletionResult {
   dry_run?: true;
 }
 
-interface DeletionTarget<Form> {
-  noun: 'organization' | 'project' | 'application' | 'event' | 'notification' | 'channel' | 'layout';
-  /** Returns the current state. */
-  read: (trx: Db, resolved: ResolvedPath) => Promise<Form>;
-  check: Precondition<Form>;
-  /** Returns the last part of the path in the audit log, if it is not one of the slugs. */
-  nameOf?: (current: Form) => string;
-  /** Throws while other objects reference it. Absent: objects below it block the deletion instead. */
-  refuseIfUsed?: (trx: Db, resolved: ResolvedPath, current: Form) => Promise<void>;
-  delete: (trx: Db, resolved: ResolvedPath) => Promise<void>;
-}
-
 /**
  * Deletes one configuration object. An object with others below it needs `cascade`, one that is referenced cannot be
  * deleted, and history is kept.
  */
 export async function deleteEntry<Form>(
   deps: Deps,
+  { noun, read, refuseIfUsed, toAudit = current => current as object }: Kind<Form>,
   slugs: Slugs,
-  { noun, read, check, nameOf, refuseIfUsed, delete: deleteRow }: DeletionTarget<Form>,
+  id: number,
   { cascade, dryRun }: DeletionOptions,
+  check: Precondition<Form>,
 ): Promise<DeletionResult> {
   return changeAndInvalidate(deps, slugs, async trx => {
     const resolved = await requirePath(trx, slugs);
     const { organization, project, application, event } = resolved;
-    const current = await read(trx, resolved);
+    const current = await read(trx, resolved, id);
     check(current);
-    await refuseIfUsed?.(trx, resolved, current);
-    const hasChildren = refuseIfUsed === undefined && noun !== 'notification';
+    await refuseIfUsed?.(trx, resolved, current, id);
+    const hasChildren = noun === 'organization' || pathPart[noun] !== undefined;
     const within = { project: project?.id, application: application?.id, event: event?.id };
     const children = hasChildren ? await countBelow(trx, organization.id, within) : {};
-    const deleted = { [`${noun}s`]: 1, ...children };
+    const deleted = { [noun === 'category' ? 'categories' : `${noun}s`]: 1, ...children };
     if (dryRun) return { deleted, dry_run: true };
     if (!cascade && Object.keys(children).length > 0) {
       const message =
         'other objects below it would be deleted too: repeat the request with ?cascade=true to delete them';
       throw new AppError('resource.in_use', message, { uses: children });
     }
-    await deleteRow(trx, resolved);
+    if (noun === 'organization') await deleteOrganization(trx, id);
+    else await deleteRow(trx, organization.id, noun, id);
     const { org, prj, app, evt } = slugs;
-    const path = noun === 'organization' ? org : [prj, app, evt, nameOf?.(current)].filter(Boolean).join('/');
-    const entry = { action: 'delete', noun, path, before: current as Json, after: { deleted } };
+    const name = hasChildren ? undefined : String((current as Record<string, unknown>)[nouns[noun].key]);
+    const path = noun === 'organization' ? org : [prj, app, evt, name].filter(Boolean).join('/');
+    const entry = { action: 'delete', noun, path, before: toAudit(current) as Json, after: { deleted } };
     await record(deps, trx, organization.id, entry);
     return { deleted };
   });

@@ -1,8 +1,9 @@
 /** Notifications of an event: recipients, conditions, channels and message. */
+
 import type { NotificationEntry } from '../../core/configuration/document.ts';
-import { mergeEntry } from '../../core/configuration/entries.ts';
+import { type ChangesOf, mergeEntry } from '../../core/configuration/entries.ts';
 import { toNotificationEntry } from '../../core/configuration/export.ts';
-import type { NotificationFields, StoredMessage } from '../../core/configuration/state.ts';
+import type { NotificationFields, StoredMessage } from '../../core/configuration/nouns/notification.ts';
 import { AppError } from '../../core/errors.ts';
 import { findMessageVersion, listMessageVersions } from '../../db/configuration/messages.ts';
 import { listMissingVariables } from '../../db/configuration/missing-variables.ts';
@@ -15,14 +16,12 @@ import { record } from '../operations/audit.ts';
 import { readNotifications } from './declarative-read.ts';
 import {
   alreadyExists,
-  changeAndInvalidate,
-  type DeletionOptions,
-  type DeletionResult,
-  deleteEntry,
+  type ChangeHooks,
+  createEntry,
+  type Kind,
   type Precondition,
-  putEntry,
-  requireCreatedId,
   requirePath,
+  updateEntry,
 } from './entries.ts';
 import { listVersionPage, toVersion } from './versions.ts';
 
@@ -51,9 +50,9 @@ export interface NotificationDetails extends Notification {
 
 export type MessageTexts = Pick<NotificationEntry, 'message' | 'overrides'>;
 
-export type NotificationChanges = {
-  [field in Exclude<keyof NotificationEntry, keyof MessageTexts>]?: NotificationEntry[field] | null;
-} & { name?: string };
+/** Everything but the message. */
+export type NotificationFieldsEntry = Omit<NotificationEntry, keyof MessageTexts>;
+type NotificationChanges = ChangesOf<NotificationFieldsEntry>;
 
 export async function listNotifications(
   { db }: Deps,
@@ -69,29 +68,13 @@ export async function getNotification({ db }: Deps, organizationId: number, even
   return withMissingVariables(db, organizationId, await read(db, organizationId, eventId, id));
 }
 
-export async function createNotification(deps: Deps, slugs: Slugs, entry: NotificationEntry) {
-  return changeAndInvalidate(deps, slugs, async trx => {
-    const { organization, event } = await requirePath(trx, slugs);
-    const id = requireCreatedId(await putEntry(deps, trx, slugs, 'notifications', entry), 'name', entry);
-    return { ...(await read(trx, organization.id, event!.id, id)), missing_variables: [] };
-  });
-}
+export const notification: Kind<Notification> = {
+  noun: 'notification',
+  read: (db, { organization, event }, id) => read(db, organization.id, event!.id, id),
+};
 
-export async function deleteNotification(
-  deps: Deps,
-  slugs: Slugs,
-  id: number,
-  deletion: DeletionOptions,
-  check: Precondition<Notification>,
-): Promise<DeletionResult> {
-  const target = {
-    noun: 'notification' as const,
-    read: (trx: Db, { organization, event }: ResolvedPath) => read(trx, organization.id, event!.id, id),
-    check,
-    nameOf: ({ name }: Notification) => name,
-    delete: (trx: Db, { organization }: ResolvedPath) => rows.deleteNotification(trx, organization.id, id),
-  };
-  return deleteEntry(deps, slugs, target, deletion);
+export async function createNotification(deps: Deps, slugs: Slugs, entry: NotificationEntry) {
+  return { ...(await createEntry(deps, notification, slugs, entry)), missing_variables: [] };
 }
 
 /** Updates everything but the message. */
@@ -102,13 +85,12 @@ export async function updateNotification(
   changes: NotificationChanges,
   check: Precondition<Notification>,
 ): Promise<NotificationDetails> {
-  return changeNotification(deps, slugs, id, check, async (trx, resolved, current) => {
-    if (changes.name !== undefined && changes.name !== current.name) {
-      await rename(deps, trx, resolved, current, changes.name);
-    }
-    const kept = mergeEntry({}, withoutAlternative(toEntry(current), changes));
-    const entry = mergeEntry(kept, changes) as NotificationEntry;
-    await putEntry(deps, trx, slugs, 'notifications', entry);
+  return showChanged(deps, slugs, id, changes, check, {
+    prepare: async (trx, resolved, current) => {
+      if (changes.name === undefined || changes.name === current.name) return;
+      await rename(deps, trx, resolved as Required<ResolvedPath>, current, changes.name);
+    },
+    toEntry: current => mergeEntry({}, withoutAlternative(toEntry(current), changes)),
   });
 }
 
@@ -120,32 +102,16 @@ export async function writeMessage(
   { message, overrides }: MessageTexts,
   check: Precondition<Notification>,
 ): Promise<NotificationDetails> {
-  return changeNotification(deps, slugs, id, check, async (trx, _place, current) => {
-    const entry = { ...toEntry(current), message, overrides };
-    if (!overrides) delete entry.overrides;
-    await putEntry(deps, trx, slugs, 'notifications', entry);
-  });
+  return showChanged(deps, slugs, id, { message, overrides: overrides ?? null }, check, { toEntry });
 }
 
-async function changeNotification(
-  deps: Deps,
-  slugs: Slugs,
-  id: number,
-  check: Precondition<Notification>,
-  work: (trx: Db, resolved: Required<ResolvedPath>, current: Notification) => Promise<void>,
-): Promise<NotificationDetails> {
-  return changeAndInvalidate(deps, slugs, async trx => {
-    const resolved = (await requirePath(trx, slugs)) as Required<ResolvedPath>;
-    const current = await read(trx, resolved.organization.id, resolved.event.id, id);
-    check(current);
-    await work(trx, resolved, current);
-    return withMissingVariables(
-      trx,
-      resolved.organization.id,
-      await read(trx, resolved.organization.id, resolved.event.id, id),
-    );
-  });
+async function showChanged(deps: Deps, slugs: Slugs, id: number, ...change: Change): Promise<NotificationDetails> {
+  const changed = await updateEntry(deps, notification, slugs, id, ...change);
+  const { organization } = await requirePath(deps.db, slugs);
+  return withMissingVariables(deps.db, organization.id, changed);
 }
+
+type Change = [changes: object, check: Precondition<Notification>, hooks: ChangeHooks<Notification>];
 
 /** Renames the row directly: through a document, another name would be another notification. */
 async function rename(deps: Deps, trx: Db, resolved: Required<ResolvedPath>, current: Notification, name: string) {

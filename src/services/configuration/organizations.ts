@@ -1,3 +1,5 @@
+import { pickFields } from '../../core/configuration/nouns/noun.ts';
+import { organization as noun } from '../../core/configuration/nouns/organization.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Slugs } from '../../db/configuration/organizations.ts';
 import * as organizations from '../../db/configuration/organizations.ts';
@@ -8,15 +10,7 @@ import { addMember } from '../../db/identity/memberships.ts';
 import type { Deps } from '../deps.ts';
 import { isTwoFactor, type Session } from '../identity/sessions.ts';
 import { record } from '../operations/audit.ts';
-import {
-  changeAndInvalidate,
-  type DeletionOptions,
-  type DeletionResult,
-  deleteEntry,
-  type Precondition,
-  putEntry,
-  requirePath,
-} from './entries.ts';
+import { changeAndInvalidate, type Kind, type Precondition, putEntry, requirePath } from './entries.ts';
 
 export type ResolvedPath = organizations.ResolvedPath;
 
@@ -80,7 +74,7 @@ export async function updateOrganization(
     const { organization } = await requirePath(trx, { org });
     const { created_at, two_factor_required, ...current } = await readSettings(trx, organization.id);
     check({ ...current, two_factor_required, created_at });
-    await putEntry(deps, trx, { org }, undefined, { ...current, ...changes });
+    await putEntry(deps, trx, { org }, 'organization', { ...current, ...changes });
     return readSettings(trx, organization.id);
   });
 }
@@ -115,38 +109,14 @@ export async function requireTwoFactor(
   return settings;
 }
 
-/** Deletes an organization and everything in it except history, which retention deletes. */
-export async function deleteOrganization(
-  deps: Deps,
-  slugs: Slugs,
-  deletion: DeletionOptions,
-  check: Precondition<OrganizationSettings>,
-): Promise<DeletionResult> {
-  const target = {
-    noun: 'organization' as const,
-    read: (trx: Db, { organization }: ResolvedPath) => readSettings(trx, organization.id),
-    check,
-    delete: (trx: Db, { organization }: ResolvedPath) => organizations.deleteOrganization(trx, organization.id),
-  };
-  return deleteEntry(deps, slugs, target, deletion);
-}
+export const organization: Kind<OrganizationSettings> = {
+  noun: 'organization',
+  read: (db, _, id) => readSettings(db, id),
+};
 
 async function readSettings(db: Db, organizationId: number): Promise<OrganizationSettings> {
   const row = await organizations.getOrganization(db, organizationId);
   if (!row) throw new AppError('organization.not_found', 'the organization has been deleted in the meantime');
-  const { slug, name, retention_days, max_key_lifetime_days, two_factor_required, created_at } = row;
-  const { brand_color, logo_url, timezone, quiet_hours, max_per_day } = row;
-  return {
-    slug,
-    name,
-    retention_days,
-    max_key_lifetime_days,
-    brand_color,
-    logo_url,
-    timezone,
-    quiet_hours,
-    max_per_day,
-    two_factor_required,
-    created_at: created_at.toISOString(),
-  };
+  const { two_factor_required, created_at } = row;
+  return { ...pickFields(noun, row), two_factor_required, created_at: created_at.toISOString() };
 }

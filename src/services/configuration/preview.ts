@@ -1,7 +1,8 @@
 /** Renders a draft for each channel. Nothing is stored or sent, and mistakes are part of the result. */
 
-import { type Medium, media, type NotificationEntry } from '../../core/configuration/document.ts';
+import type { NotificationEntry } from '../../core/configuration/document.ts';
 import { checkLayout, checkMessage } from '../../core/configuration/messages.ts';
+import { type Medium, media } from '../../core/configuration/nouns/schemas.ts';
 import { decide, selectChannels } from '../../core/decision/decide.ts';
 import { AppError, invalid } from '../../core/errors.ts';
 import {

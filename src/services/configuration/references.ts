@@ -1,14 +1,13 @@
 /** Finds the notifications that use a channel or a layout, which then cannot be deleted. */
-import type { StoredMessage } from '../../core/configuration/state.ts';
+import type { StoredMessage } from '../../core/configuration/nouns/notification.ts';
 import { AppError } from '../../core/errors.ts';
 import { fold } from '../../core/text/text.ts';
-import { listAllChannels } from '../../db/configuration/channels.ts';
-import { listAllLayouts } from '../../db/configuration/layouts.ts';
 import {
   listNotificationsNamingChannels,
   listNotificationsNamingLayouts,
   type ReferencingNotification,
 } from '../../db/configuration/references.ts';
+import { listRows } from '../../db/configuration/rows.ts';
 import type { Db } from '../../db/connection/pool.ts';
 
 const maxListed = 20;
@@ -25,7 +24,7 @@ export function refuseIfUsed(object: string, paths: string[]): void {
 
 /** Returns the paths of notifications that name the channel by slug, or by type if it is the last one of that type. */
 export async function findNotificationsUsingChannel(db: Db, organizationId: number, id: number): Promise<string[]> {
-  const channels = await listAllChannels(db, organizationId);
+  const channels = await listRows(db, organizationId, 'channel');
   const own = channels.find(channel => channel.id === id);
   if (!own) return [];
   const mentions = await listNotificationsNamingChannels(db, organizationId, own.project_id, [own.slug, own.type]);
@@ -49,7 +48,7 @@ export async function findNotificationsUsingLayout(
   name: string,
 ): Promise<string[]> {
   const key = fold(name);
-  const sameName = (await listAllLayouts(db, organizationId)).filter(layout => layout.name_key === key);
+  const sameName = (await listRows(db, organizationId, 'layout')).filter(layout => layout.name_key === key);
   const mentions = await listNotificationsNamingLayouts(db, organizationId, projectId);
   return mentions
     .filter(({ content }) => fold(contentOf(content)?.message.layout ?? '') === key)

@@ -1,8 +1,10 @@
 /** Operational webhooks: endpoints that receive an organization's events, and the messages sent to them. */
 
-import { mergeEntry, refuseChanges, slugAdvice } from '../../core/configuration/entries.ts';
-import { toWebhookEntry } from '../../core/configuration/export.ts';
-import { generateWebhookSecret, testType, type WebhookEntry } from '../../core/configuration/webhooks.ts';
+import type { WebhookEntry } from '../../core/configuration/document.ts';
+import type { ChangesOf } from '../../core/configuration/entries.ts';
+import { toEntryFields } from '../../core/configuration/nouns/noun.ts';
+import { webhook as noun } from '../../core/configuration/nouns/webhook.ts';
+import { generateWebhookSecret, testType } from '../../core/configuration/webhooks.ts';
 import { parseDuration } from '../../core/durations.ts';
 import { AppError, invalid } from '../../core/errors.ts';
 import type { Slugs } from '../../db/configuration/organizations.ts';
@@ -11,7 +13,7 @@ import type { Db } from '../../db/connection/pool.ts';
 import * as messages from '../../db/history/webhook-messages.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
-import { changeAndInvalidate, type Precondition, putEntry, requireCreatedId, requirePath } from './entries.ts';
+import { createEntry, type Kind, type Precondition, updateEntry } from './entries.ts';
 import { openWebhookSecrets, type SealedWebhook, sealWebhookSecrets } from './webhook-secrets.ts';
 
 export type { Webhook } from '../../db/configuration/webhooks.ts';
@@ -20,9 +22,16 @@ export type { WebhookMessage } from '../../db/history/webhook-messages.ts';
 /** Maximum overlap of a rotation, to prevent two secrets from being used permanently. */
 const maxOverlapMs = 30 * 86_400_000;
 
-export async function getWebhook({ db }: Pick<Deps, 'db'>, organizationId: number, slug: string) {
-  return read(db, organizationId, slug);
-}
+/** When it is deleted, its waiting messages are not sent. */
+export const webhook: Kind<rows.Webhook> = {
+  noun: 'webhook',
+  read: async (db, { organization }, id) => {
+    const row = await rows.findWebhook(db, organization.id, { id });
+    if (!row) throw gone();
+    return row;
+  },
+  toAudit: current => toEntryFields(noun, current),
+};
 
 /** Creates a webhook and returns its secret, which is generated if absent. It cannot be read again. */
 export async function createWebhook(
@@ -30,54 +39,19 @@ export async function createWebhook(
   slugs: Slugs,
   { secret = generateWebhookSecret(), ...entry }: WebhookEntry,
 ): Promise<{ webhook: rows.Webhook; secret: string }> {
-  return changeAndInvalidate(deps, slugs, async trx => {
-    const { organization } = await requirePath(trx, slugs);
-    requireCreatedId(await putEntry(deps, trx, slugs, 'webhooks', { ...entry, secret } as WebhookEntry), 'slug', entry);
-    return { webhook: await read(trx, organization.id, entry.slug), secret };
-  });
+  return { webhook: await createEntry(deps, webhook, slugs, { ...entry, secret } as WebhookEntry), secret };
 }
-
-export type WebhookChanges = { [field in keyof WebhookEntry]?: WebhookEntry[field] | null } & { slug?: unknown };
 
 /** Returns the new secret if `secret: null` requested one. A new URL needs a secret: the stored one is not used for it. */
 export async function updateWebhook(
   deps: Deps,
   slugs: Slugs,
-  slug: string,
-  changes: WebhookChanges,
+  id: number,
+  changes: ChangesOf<WebhookEntry>,
   check: Precondition<rows.Webhook>,
 ): Promise<{ webhook: rows.Webhook; secret?: string }> {
-  const secret = changes.secret === null ? generateWebhookSecret() : undefined;
-  return changeAndInvalidate(deps, slugs, async trx => {
-    const { organization } = await requirePath(trx, slugs);
-    const current = await read(trx, organization.id, slug);
-    check(current);
-    refuseChanges(current, changes, { slug: slugAdvice });
-    const merged = mergeEntry(toWebhookEntry(current), { ...changes, ...(secret && { secret }) });
-    await putEntry(deps, trx, slugs, 'webhooks', merged as WebhookEntry);
-    return { webhook: await read(trx, organization.id, slug), ...(secret && { secret }) };
-  });
-}
-
-/** Deletes a webhook. Its waiting messages are not sent. */
-export async function deleteWebhook(
-  deps: Deps,
-  slugs: Slugs,
-  slug: string,
-  dryRun: boolean,
-  check: Precondition<rows.Webhook>,
-): Promise<{ deleted: Record<string, number>; dry_run?: true }> {
-  return changeAndInvalidate(deps, slugs, async trx => {
-    const { organization } = await requirePath(trx, slugs);
-    const current = await read(trx, organization.id, slug);
-    check(current);
-    const deleted = { webhooks: 1 };
-    if (dryRun) return { deleted, dry_run: true };
-    await rows.deleteWebhook(trx, organization.id, current.id);
-    const before = toWebhookEntry(current);
-    await record(deps, trx, organization.id, { action: 'delete', noun: 'webhook', path: slug, before });
-    return { deleted };
-  });
+  const made = changes.secret === null ? { secret: generateWebhookSecret() } : {};
+  return { webhook: await updateEntry(deps, webhook, slugs, id, { ...changes, ...made }, check), ...made };
 }
 
 /**
@@ -194,7 +168,7 @@ function requireActive(webhook: rows.Webhook): rows.Webhook {
 }
 
 async function read(db: Db, organizationId: number, slug: string): Promise<rows.Webhook> {
-  const row = await rows.findWebhook(db, organizationId, slug);
+  const row = await rows.findWebhook(db, organizationId, { slug });
   if (!row) throw gone();
   return row;
 }

@@ -1,5 +1,5 @@
 /** Statistics of an application's events: triggers by hour, failures, and the last trigger. */
-import { listEvents } from '../../../db/configuration/events.ts';
+import { listRows } from '../../../db/configuration/rows.ts';
 import * as stats from '../../../db/history/stats/event-stats.ts';
 import { currentTime } from '../../../lib/time/clock.ts';
 import type { Deps } from '../../deps.ts';
@@ -10,7 +10,8 @@ export const shownHours = 24;
 export const maxEventsShown = 1_000;
 
 export async function describeEvents({ db }: Deps, organizationId: number, applicationId: number) {
-  const events = await listEvents(db, organizationId, applicationId, { after: 0, limit: maxEventsShown });
+  const page = { after: 0, limit: maxEventsShown };
+  const events = await listRows(db, organizationId, 'event', { parent: applicationId, page });
   const ids = events.map(({ id }) => id);
   const from = new Date((Math.floor(currentTime() / hourMs) - shownHours + 1) * hourMs);
   const [hours, failures] = await Promise.all([

@@ -7,14 +7,13 @@ import { AppError } from '../../../core/errors.ts';
 import { mailboxesOf } from '../../../core/feedback/mailbox.ts';
 import { isObject, type JsonObject } from '../../../core/json.ts';
 import { lookUp } from '../../../core/lookup.ts';
-import { type ChannelSettings, listChannelSettings } from '../../../db/configuration/channels.ts';
 import { listOrganizationsAcrossTenants } from '../../../db/configuration/organizations.ts';
-import { listAllProjects } from '../../../db/configuration/projects.ts';
+import { listRows, type RowOf } from '../../../db/configuration/rows.ts';
 import { listFailedMailboxes } from '../../../db/history/feedback/mailboxes.ts';
 import { listPaused } from '../../../db/history/pauses.ts';
 import { countOf } from '../../../lib/count-of.ts';
 import { DnsSession } from '../../../lib/network/dns.ts';
-import { openSecrets, type SealedChannel } from '../../../pipeline/channel-secrets.ts';
+import { openSecrets } from '../../../pipeline/channel-secrets.ts';
 import { checkEntry, explainDenied, findMissing, type Provider } from '../../../providers/provider.ts';
 import type { Deps } from '../../deps.ts';
 import type { Check } from '../health.ts';
@@ -49,8 +48,8 @@ export async function checkChannels(deps: ChannelDeps): Promise<Check[]> {
   const usable: Usable[] = [];
   let [all, enabled, paused] = [0, 0, 0];
   for (const { id, slug } of await listOrganizationsAcrossTenants(db)) {
-    const channels = await listChannelSettings(db, id);
-    const projects = channels.some(({ project_id }) => project_id !== null) ? await listAllProjects(db, id) : [];
+    const channels = await listRows(db, id, 'channel');
+    const projects = channels.some(({ project_id }) => project_id !== null) ? await listRows(db, id, 'project') : [];
     const unreadable = await listFailedMailboxes(db, id);
     paused += (await listPaused(db, id)).filter(({ kind }) => kind === 'channel').length;
     for (const channel of channels) {
@@ -135,7 +134,7 @@ async function findRejectedCredentials({ outbound, hostName }: ChannelDeps, usab
 function findProblems(
   { cipher, providers }: ChannelDeps,
   organizationId: number,
-  channel: ChannelSettings & SealedChannel,
+  channel: RowOf<'channel'>,
   path: string,
 ): { problems: string[]; usable: Usable[] } {
   const entries = channel.providers;

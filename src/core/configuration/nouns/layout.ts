@@ -1,0 +1,19 @@
+import { Type } from 'typebox';
+import { templateLimits } from '../../render/template/limits.ts';
+import { declareNoun, type FieldsOf } from './noun.ts';
+import { Name } from './schemas.ts';
+
+export const layout = declareNoun({
+  name: 'layout',
+  key: 'name',
+  foldsKey: true,
+  fields: {
+    name: Type.String({ ...Name, description: 'Messages that name no layout use the one named default.' }),
+    body: Type.String({
+      minLength: 1,
+      maxLength: templateLimits.source,
+      description: 'HTML with Liquid, around {{ content }}.',
+    }),
+  },
+});
+export type LayoutFields = FieldsOf<typeof layout>;
