@@ -208,7 +208,10 @@ describe('a cached key', () => {
     };
     // The notification about the new key may still be in transit when it is first used.
     await eventually(async () => expect(await statementsOf(request)).toEqual([]));
-    for (let i = 0; i < 10; i++) expect(await statementsOf(request)).toEqual([]);
+    // Maintenance may run a statement meanwhile, but not for each request.
+    const runs: string[][] = [];
+    for (let i = 0; i < 10; i++) runs.push(await statementsOf(request));
+    expect(runs.filter(statements => statements.length > 0).length, runs.flat().join('\n')).toBeLessThanOrEqual(2);
   });
 
   test('costs a trigger one statement', async () => {
