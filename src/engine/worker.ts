@@ -29,7 +29,7 @@ import { graceMs } from './deliver/fence.ts';
 import { maxWorkerDeaths } from './deliver/settlements.ts';
 import type { Engine } from './engine.ts';
 import { expandAccepted, expandHanded, expandNextPage } from './expand/expand.ts';
-import type { ExpansionResult } from './expand/page.ts';
+import type { ExpansionResult } from './expand/frame.ts';
 import { runSteps } from './expand/steps.ts';
 import { InFlight } from './in-flight.ts';
 import { WorkHints } from './work-hints.ts';
@@ -252,7 +252,7 @@ export class Worker {
       this.#leaveToQueue(handed);
       return true;
     }
-    const expanded = await expandHanded(this.#engine, owner, priority, this.#inFlight, handed);
+    const expanded = await expandHanded(this.#engine, { owner, priority, capacity: this.#inFlight }, handed);
     this.#noteExpanded('accepted', priority, expanded);
     return true;
   }
@@ -264,7 +264,7 @@ export class Worker {
       this.#isShortOfCapacity = true;
       return false;
     }
-    const expanded = await expansions[queue](this.#engine, owner, priority, this.#inFlight);
+    const expanded = await expansions[queue](this.#engine, { owner, priority, capacity: this.#inFlight });
     if (expanded) {
       this.#noteExpanded(queue, priority, expanded);
       return true;

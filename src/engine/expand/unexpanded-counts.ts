@@ -15,7 +15,6 @@ import { decidePage } from '../../pipeline/decide.ts';
 import { planDeletedEvent } from '../../pipeline/event-plan.ts';
 import { RecipientReader } from '../../pipeline/recipients.ts';
 import type { Engine } from '../engine.ts';
-import { readConnections } from './page.ts';
 
 type CountTools = Pick<Engine, 'db' | 'hot' | 'pool' | 'plans' | 'marker' | 'log'> & { isHeld: () => boolean };
 
@@ -78,14 +77,14 @@ export class UnexpandedCounter {
   }
 
   async #countPage(claimed: ClaimedCount) {
-    const { plans, marker } = this.#tools;
+    const { db, hot, plans, marker } = this.#tools;
     const { organization_id, id, event_id, project_id, context, cursor: from } = claimed;
     // It was deleted meanwhile.
     if (context === null) return { count: 0, cursor: null };
     const plan = (await plans.findEvent(organization_id, event_id)) ?? planDeletedEvent(organization_id, project_id);
     const options = claimed.options as TriggerOptions;
     // Without a quota, no users are created.
-    const recipients = new RecipientReader(readConnections(this.#tools), {});
+    const recipients = new RecipientReader({ db, pool: hot, plans }, {});
     const mark = () => marker.set(organization_id, id);
     const page = { context, options, cursor: from, limit: pageSize, mark, now: currentTime() };
     const { decisions, cursor } = await decidePage({ plans, recipients }, plan, page);
