@@ -220,8 +220,8 @@ const listener = new Listener({
     cache.markConnected();
     stops.markConnected();
     webhooks.configurationChanged();
-    updates.wake();
-    unexpanded.wake();
+    updates.loop.wake();
+    unexpanded.loop.wake();
   },
   onLost: error => {
     cache.markDisconnected();
@@ -236,8 +236,8 @@ function handleStop(payload: string): void {
   stops.handleAnnouncement(organization);
   if (!occurrenceId) return;
   senders.interrupt(occurrenceId);
-  updates.wake();
-  unexpanded.wake();
+  updates.loop.wake();
+  unexpanded.loop.wake();
 }
 
 function yieldToApi(): void {
@@ -272,7 +272,7 @@ function tick(): void {
 
 async function stop(): Promise<void> {
   // The heartbeat continues, because deliveries in flight may take long.
-  await Promise.all([worker.stop(), webhooks.stop(), updates.stop(), unexpanded.stop()]);
+  await Promise.all([worker.stop(), webhooks.stop(), updates.stop(), unexpanded.loop.stop()]);
   clearTimeout(ticking);
   await reportMissingVariables();
   await listener.close();
@@ -294,8 +294,6 @@ port.on('message', (request: ThreadRequest) => {
 
 await Promise.all([outbound.load(), listener.start()]);
 await worker.start();
-webhooks.start();
-updates.start();
-unexpanded.start();
+for (const { loop } of [webhooks, updates, unexpanded]) loop.start();
 report({ kind: 'started' });
 releaseMemoryWhenSettled();

@@ -2,7 +2,6 @@
  * Counts the recipients whom an occurrence never reached, because it was cancelled or stopped otherwise during its expansion. The
  * same decisions are made as for an expansion, page by page, but none is stored.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isExcludedByTrigger } from '../../core/decision/decide.ts';
 import type { TriggerOptions } from '../../core/trigger.ts';
 import {
@@ -10,6 +9,7 @@ import {
   claimUnexpandedAcrossTenants,
   storeUnexpandedPage,
 } from '../../db/ledger/expand/unexpanded-counts.ts';
+import { PollLoop } from '../../lib/process/poll-loop.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import { decidePage } from '../../pipeline/decide.ts';
 import { planDeletedEvent } from '../../pipeline/event-plan.ts';
@@ -24,47 +24,22 @@ const pollEveryMs = 30_000;
 
 export class UnexpandedCounter {
   readonly #tools: CountTools;
-  readonly #stop = new AbortController();
-  #running: Promise<void> | undefined;
-  #wake = () => {};
-  #isWoken = false;
+  readonly loop: PollLoop;
 
   constructor(tools: CountTools) {
     this.#tools = tools;
+    this.loop = new PollLoop(
+      () => this.#countAll(),
+      error => {
+        tools.log.warn({ err: error }, 'counting the recipients of a stopped occurrence failed; trying again');
+        return pollEveryMs;
+      },
+    );
   }
 
-  start(): void {
-    this.#running = this.#run();
-  }
-
-  wake(): void {
-    this.#isWoken = true;
-    this.#wake();
-  }
-
-  async stop(): Promise<void> {
-    this.#stop.abort();
-    this.wake();
-    await this.#running;
-  }
-
-  async #run(): Promise<void> {
-    const { signal } = this.#stop;
-    while (!signal.aborted) {
-      const woken = new Promise<void>(resolve => {
-        this.#wake = resolve;
-      });
-      this.#isWoken = false;
-      try {
-        while (!signal.aborted && !this.#tools.isHeld() && (await this.#countNext()));
-      } catch (error) {
-        this.#tools.log.warn({ err: error }, 'counting the recipients of a stopped occurrence failed; trying again');
-      }
-      if (this.#isWoken) continue;
-      const timer = new AbortController();
-      await Promise.race([woken, sleep(pollEveryMs, undefined, { signal: timer.signal }).catch(() => {})]);
-      timer.abort();
-    }
+  async #countAll(): Promise<number> {
+    while (!this.loop.isStopping && !this.#tools.isHeld() && (await this.#countNext()));
+    return pollEveryMs;
   }
 
   /** Counts one page. Returns false if there was none. */
