@@ -187,16 +187,10 @@ async function decideOne(
   const options = occurrence.options as TriggerOptions;
   if (options.resolve) return { ...page, reason: 'occurrence.not_open' };
   const { plans } = tools;
-  const mark = () => tools.marker.set(organization_id, id);
-  const decided = await decidePage({ plans, recipients }, plan, {
-    context,
-    options,
-    cursor: from,
-    limit,
-    mark,
-    now: currentTime(),
-  });
-  tools.marker.clear();
+  const request = { context, options, cursor: from, limit, now: currentTime() };
+  const decided = await tools.marker.during({ organizationId: organization_id, occurrenceId: id }, mark =>
+    decidePage({ plans, recipients }, plan, { ...request, mark }),
+  );
   const {
     decisions,
     deliveries,

@@ -207,21 +207,14 @@ async function decideStep(
     notificationId: notification.id,
     context: occurrence.context,
   };
-  const mark = () => tools.marker.set(step.organization_id, step.occurrence_id);
   const refused = from ? undefined : await refuseStep(tools.hot, planned, escalation);
   if (refused) return pageOf(step, { status: 'skipped', reason: refused, next });
-  const decided = await decidePage({ plans: tools.plans, recipients }, plan, {
-    context: occurrence.context,
-    options,
-    cursor: from,
-    limit,
-    now,
-    mark,
-    only: planned.notification,
+  const request = { context: occurrence.context, options, cursor: from, limit, now, only: planned.notification };
+  const decided = await tools.marker.during(escalation, async mark => {
+    const page = await decidePage({ plans: tools.plans, recipients }, plan, { ...request, mark });
+    return { ...page, decisions: await applyUnless(tools.hot, planned, escalation, page.decisions, mark) };
   });
-  const left = await applyUnless(tools.hot, planned, escalation, decided.decisions, mark);
-  tools.marker.clear();
-  const page = planPage(plan, occurrence, from, { ...decided, decisions: left }, step.number);
+  const page = planPage(plan, occurrence, from, decided, step.number);
   const { decisions, deliveries, cursor, limit: overLimit } = page;
   logLimit(tools, overLimit, occurrence);
   return pageOf(step, {

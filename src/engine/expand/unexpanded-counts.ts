@@ -60,10 +60,11 @@ export class UnexpandedCounter {
     const options = claimed.options as TriggerOptions;
     // Without a quota, no users are created.
     const recipients = new RecipientReader({ db, pool: hot, plans }, {});
-    const mark = () => marker.set(organization_id, id);
-    const page = { context, options, cursor: from, limit: pageSize, mark, now: currentTime() };
-    const { decisions, cursor } = await decidePage({ plans, recipients }, plan, page);
-    marker.clear();
+    const page = { context, options, cursor: from, limit: pageSize, now: currentTime() };
+    const work = { organizationId: organization_id, occurrenceId: id };
+    const { decisions, cursor } = await marker.during(work, mark =>
+      decidePage({ plans, recipients }, plan, { ...page, mark }),
+    );
     return { count: decisions.filter(({ reason }) => !isExcludedByTrigger(reason)).length, cursor };
   }
 }
