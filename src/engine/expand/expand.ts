@@ -8,7 +8,6 @@ import {
   claimExpandingAcrossTenants,
   expandByPagesAcrossTenants,
   lockAcceptedAcrossTenants,
-  type StoredPages,
   storeFirstPagesAcrossTenants,
   storeHandedPagesAcrossTenants,
   storePageAcrossTenants,
@@ -19,7 +18,7 @@ import type { Span } from '../../lib/telemetry/traces.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import { decidePage } from '../../pipeline/decide.ts';
 import { applyDigests, type DigestPlan, planDigests } from '../../pipeline/digest.ts';
-import { type PlannedDelivery, placeDeliveries, planPage, reasonForNoDeliveries } from '../../pipeline/page.ts';
+import { placeDeliveries, planPage, reasonForNoDeliveries } from '../../pipeline/page.ts';
 import type { RecipientReader } from '../../pipeline/recipients.ts';
 import { firstRuns } from '../../pipeline/steps.ts';
 import { setEventAttributes, startPage } from '../telemetry/spans.ts';
@@ -33,6 +32,7 @@ import {
   type ExpansionResult,
   expandQueue,
   logLimit,
+  nothing,
   recipientReader,
   report,
   type Turn,
@@ -46,8 +46,6 @@ interface OccurrencePage extends DecidedPage {
   digestPlan?: DigestPlan | undefined;
 }
 
-const nothingStored: StoredPages<PlannedDelivery> = { stored: [], ended: [] };
-
 /** Expands the first pages of accepted occurrences of one priority class; undefined when nothing was due. */
 export function expandAccepted(tools: ExpandTools, turn: Turn): Promise<ExpansionResult | undefined> {
   const { owner, priority, capacity } = turn;
@@ -56,14 +54,14 @@ export function expandAccepted(tools: ExpandTools, turn: Turn): Promise<Expansio
     let claimed: ClaimedOccurrence[] = [];
     return inLedgerTransaction<Expansion>(tools.claims, async (client, { commit }) => {
       claimed = noteClaimed(await lockAcceptedAcrossTenants(client, request));
-      if (claimed.length === 0) return { ...nothingStored, pages: [] };
+      if (claimed.length === 0) return nothing;
       const decided = await decideOccurrences(tools, claimed, capacity.pageSize(priority));
       const pages = deferOverflow(await placePages(client, decided), capacity);
       return { pages, ...(await storeFirstPagesAcrossTenants(client, owner, pages, commit)) };
     }).catch(async error => {
       if (!isUniqueViolation(error)) throw error;
       await expandByPagesAcrossTenants(tools.claims, claimed);
-      return { ...nothingStored, pages: [] };
+      return nothing;
     });
   });
 }
@@ -84,7 +82,7 @@ export async function expandHanded(
   const pages = deferOverflow(decided, capacity);
   const { stored, ended, advanced } = await storeHandedPagesAcrossTenants(tools.claims, owner, pages).catch(error => {
     if (!isUniqueViolation(error)) throw error;
-    return { ...nothingStored, advanced: new Set<string>() };
+    return { ...nothing, advanced: new Set<string>() };
   });
   // Others are expanded from the queue, with their own spans.
   const storedPages = pages.filter(({ id }) => advanced.has(id));
@@ -100,13 +98,13 @@ export function expandNextPage(tools: ExpandTools, turn: Turn): Promise<Expansio
   const { owner, priority, capacity } = turn;
   return expandQueue<ClaimedOccurrence>(tools, { queue: 'expanding', max: 1 }, turn, async (request, noteClaimed) => {
     const [occurrence] = noteClaimed(await claimExpandingAcrossTenants(tools.claims, request));
-    if (!occurrence) return { ...nothingStored, pages: [] };
+    if (!occurrence) return nothing;
     const limit = capacity.pageSizeFor(priority, occurrence.organization_id);
     const decided = deferOverflow([await decideOccurrence(tools, recipientReader(tools), occurrence, limit)], capacity);
     return inLedgerTransaction<Expansion>(tools.hot, async (client, { rollback }) => {
       const [page] = await placePages(client, await findStored(client, decided));
       const stored = await storePageAcrossTenants(client, owner, page!);
-      return stored ? { ...stored, pages: [page!] } : rollback({ ...nothingStored, pages: [page!] });
+      return stored ? { ...stored, pages: [page!] } : rollback({ ...nothing, pages: [page!] });
     });
   });
 }

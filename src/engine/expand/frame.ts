@@ -20,6 +20,7 @@ import type { Meters } from '../telemetry/meters.ts';
 import { endPages, traceFields } from '../telemetry/spans.ts';
 import type { WorkMarker } from '../work-marker.ts';
 
+/** What deciding and storing pages needs. */
 export interface ExpandTools {
   db: Db;
   /** One connection, for claims only: see `indexScansOnly`. */
@@ -31,7 +32,7 @@ export interface ExpandTools {
   /** Changes that can stop a message which is about to be sent, by organization. */
   stops: Announcements;
   /** The organization that was served last, for each queue and priority class. */
-  lastServed: Record<Queue, number[]>;
+  lastServed: Record<Exclude<Queue, 'deliveries'>, number[]>;
   marker: WorkMarker;
   meters: Meters;
   log: Log;
@@ -83,13 +84,15 @@ export interface Expansion {
   ended: readonly string[];
 }
 
+export const nothing: Expansion = { pages: [], stored: [], ended: [] };
+
 /**
  * Claims work of a queue, and reports what `expand` makes of it; undefined when nothing was due. `expand` calls `claimed` with
  * what it claimed, before anything else can fail: the next claim then starts with another organization.
  */
 export async function expandQueue<Row extends { organization_id: number }>(
   tools: ExpandTools,
-  { queue, max }: { queue: Queue; max: number },
+  { queue, max }: { queue: Exclude<Queue, 'deliveries'>; max: number },
   { owner, priority, capacity }: Turn,
   expand: (request: ClaimRequest, claimed: (rows: Row[]) => Row[]) => Promise<Expansion>,
 ): Promise<ExpansionResult | undefined> {

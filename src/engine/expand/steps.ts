@@ -46,6 +46,7 @@ import {
   type ExpansionResult,
   expandQueue,
   logLimit,
+  nothing,
   recipientReader,
   retryPageMs,
   type Turn,
@@ -98,7 +99,7 @@ async function storePages(tools: ExpandTools, owner: number, decided: RunPage[])
     await releaseRunsAcrossTenants(tools.hot, owner, [...lost]);
     kept = kept.filter((_, i) => !lost.has(pages[i]!));
   }
-  return { pages: [], stored: [], ended: [] };
+  return nothing;
 }
 
 function refuseThrottled(page: RunPage, refused: ReadonlySet<ThrottledMessage>): RunPage {

@@ -2,6 +2,7 @@
  * Counts the recipients whom an occurrence never reached, because it was cancelled or stopped otherwise during its expansion. The
  * same decisions are made as for an expansion, page by page, but none is stored.
  */
+import type pg from 'pg';
 import { isExcludedByTrigger } from '../../core/decision/decide.ts';
 import type { TriggerOptions } from '../../core/trigger.ts';
 import {
@@ -14,9 +15,12 @@ import { currentTime } from '../../lib/time/clock.ts';
 import { decidePage } from '../../pipeline/decide.ts';
 import { planDeletedEvent } from '../../pipeline/event-plan.ts';
 import { RecipientReader } from '../../pipeline/recipients.ts';
-import type { Engine } from '../engine.ts';
+import type { ExpandTools } from './frame.ts';
 
-type CountTools = Pick<Engine, 'db' | 'hot' | 'pool' | 'plans' | 'marker' | 'log'> & { isHeld: () => boolean };
+interface CountTools extends Pick<ExpandTools, 'db' | 'hot' | 'plans' | 'marker' | 'log'> {
+  pool: pg.Pool;
+  isHeld: () => boolean;
+}
 
 const pageSize = 1_000;
 /** Looks for occurrences of workers that have ended; others announce them. */
