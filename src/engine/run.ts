@@ -36,12 +36,15 @@ import { createDigestCloser } from '../services/history/digests.ts';
 import { InstanceGuard } from '../services/operations/instance.ts';
 import { AttachmentFiles } from './attachments/files.ts';
 import { ChannelOutages } from './deliver/channel-outages.ts';
+import type { DeliverTools } from './deliver/deliver.ts';
 import { createStateReader } from './deliver/delivery-states.ts';
 import { Fence } from './deliver/fence.ts';
 import { GoneAddresses } from './deliver/gone-addresses.ts';
+import type { MessageTools } from './deliver/message.ts';
 import { MessageUpdater } from './deliver/message-updates.ts';
 import { Outcomes } from './deliver/outcomes.ts';
 import { Senders } from './deliver/senders.ts';
+import type { ExpandTools } from './expand/frame.ts';
 import { UnexpandedCounter } from './expand/unexpanded-counts.ts';
 import { ChannelLimits } from './limits/channel-limits.ts';
 import { DayLimits } from './limits/day-limits.ts';
@@ -121,47 +124,57 @@ const instance = new InstanceGuard(db, settings.surroundings, log);
 const traces = await openTraces(settings.traces, log);
 const acknowledgeUrlFor = createAcknowledgeLinks(signer, settings.linkUrl);
 const plans = new Plans({ db, cache, cipher, providers, rendering, linksFor, acknowledgeUrlFor });
-const worker: Worker = new Worker(
-  {
-    db,
-    pool,
-    instance,
-    claims: claims.pool,
-    hot: hot.pool,
-    plans,
-    senders,
-    outages,
-    stops,
-    states: createStateReader({ pool: hot.pool, plans }),
-    fence: new Fence(),
-    outcomes,
-    goneAddresses,
-    inbox: createInboxWriter(pool),
-    digests: createDigestCloser(pool, outcomes => meters.ended(outcomes)),
-    snapshots: new RenderSnapshots(db),
-    attachments: new AttachmentFiles(db, outbound),
-    returnPathOf: ({ organization_id: organizationId, occurrence_id: occurrence, id }) =>
-      returnPathOf({ organizationId, occurrence, id }, signer.signShort),
-    buttonsFor: createButtons(signer, settings.linkUrl),
-    track: createTracking(signer, settings.baseUrl),
-    missingVariables,
-    usage: new UsageMeter(db),
-    limits: [channelLimits, senders, dayLimits],
-    channelLimits,
-    dayLimits,
-    catchUp: () => listener.catchUp(),
-    marker,
-    meters,
-    log,
-    warnings: new RareWarnings(log),
-    traces,
-    lastServed: { accepted: [], expanding: [], steps: [], deliveries: [] },
-  },
-  settings.url,
-  Object.values(providers)
+const fence = new Fence();
+const shared = { claims: claims.pool, hot: hot.pool, plans, stops, marker, meters, log, traces };
+const expand: ExpandTools = {
+  ...shared,
+  db,
+  usage: new UsageMeter(db),
+  lastServed: { accepted: [], expanding: [], steps: [] },
+};
+const messages: MessageTools = {
+  plans,
+  marker,
+  digests: createDigestCloser(pool, outcomes => meters.ended(outcomes)),
+  snapshots: new RenderSnapshots(db),
+  attachments: new AttachmentFiles(db, outbound),
+  returnPathOf: ({ organization_id: organizationId, occurrence_id: occurrence, id }) =>
+    returnPathOf({ organizationId, occurrence, id }, signer.signShort),
+  buttonsFor: createButtons(signer, settings.linkUrl),
+  track: createTracking(signer, settings.baseUrl),
+};
+const deliver: DeliverTools = {
+  ...shared,
+  messages,
+  states: createStateReader({ pool: hot.pool, plans }),
+  fence,
+  limits: [channelLimits, senders, dayLimits],
+  channelLimits,
+  dayLimits,
+  senders,
+  inbox: createInboxWriter(pool),
+  outcomes,
+  goneAddresses,
+  missingVariables,
+  warnings: new RareWarnings(log),
+};
+const worker: Worker = new Worker({
+  ...shared,
+  url: settings.url,
+  pool,
+  instance,
+  outages,
+  catchUp: () => listener.catchUp(),
+  dedupe: Object.values(providers)
     .filter(provider => provider.dedupes)
     .map(provider => provider.name),
-);
+  fence,
+  senders,
+  outcomes,
+  channelLimits,
+  expand,
+  deliver,
+});
 /** Reporting a round wakes the main thread; health checks only need a resolution of a minute. */
 const reportRoundsEveryMs = 5_000;
 let reportedRoundAt = Number.NEGATIVE_INFINITY;
@@ -220,8 +233,8 @@ const listener = new Listener({
     cache.markConnected();
     stops.markConnected();
     webhooks.configurationChanged();
-    updates.wake();
-    unexpanded.wake();
+    updates.loop.wake();
+    unexpanded.loop.wake();
   },
   onLost: error => {
     cache.markDisconnected();
@@ -236,8 +249,8 @@ function handleStop(payload: string): void {
   stops.handleAnnouncement(organization);
   if (!occurrenceId) return;
   senders.interrupt(occurrenceId);
-  updates.wake();
-  unexpanded.wake();
+  updates.loop.wake();
+  unexpanded.loop.wake();
 }
 
 function yieldToApi(): void {
@@ -272,7 +285,7 @@ function tick(): void {
 
 async function stop(): Promise<void> {
   // The heartbeat continues, because deliveries in flight may take long.
-  await Promise.all([worker.stop(), webhooks.stop(), updates.stop(), unexpanded.stop()]);
+  await Promise.all([worker.stop(), webhooks.stop(), updates.stop(), unexpanded.loop.stop()]);
   clearTimeout(ticking);
   await reportMissingVariables();
   await listener.close();
@@ -294,8 +307,6 @@ port.on('message', (request: ThreadRequest) => {
 
 await Promise.all([outbound.load(), listener.start()]);
 await worker.start();
-webhooks.start();
-updates.start();
-unexpanded.start();
+for (const { loop } of [webhooks, updates, unexpanded]) loop.start();
 report({ kind: 'started' });
 releaseMemoryWhenSettled();

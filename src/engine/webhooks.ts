@@ -3,7 +3,6 @@
  * Deliveries do not wait for webhooks, nor endpoints for each other: each has its own concurrency and rate over all
  * workers, and a failing one gets one message at a time. The database is not polled while there are no active webhooks.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import {
   linksOf,
@@ -28,6 +27,7 @@ import { Batcher } from '../lib/load/batcher.ts';
 import { FairBudget } from '../lib/load/fair-budget.ts';
 import { withHandoverCheck } from '../lib/network/handover.ts';
 import type { Outbound } from '../lib/network/outbound.ts';
+import { PollLoop } from '../lib/process/poll-loop.ts';
 import type { Cipher } from '../lib/secrets/cipher.ts';
 import { currentTime } from '../lib/time/clock.ts';
 import { type Claim, startClaim } from '../lib/time/elapsed.ts';
@@ -72,79 +72,60 @@ interface Endpoint {
 export class WebhookDispatcher {
   readonly #tools: WebhookTools;
   readonly #outcomes: Batcher<WebhookOutcome, undefined>;
-  readonly #stop = new AbortController();
+  readonly loop: PollLoop;
   readonly #inFlight = new Set<Promise<void>>();
   readonly #budget = new FairBudget(maxInFlight);
   /** The endpoint served last: the next round starts after it. */
   #lastServed: DueWebhook = { organization_id: 0, webhook_id: 0 };
   #checkActiveAt = 0;
   #hasActive = false;
-  #wake: () => void = () => {};
-  #running: Promise<void> | undefined;
 
   constructor(tools: WebhookTools) {
     this.#tools = tools;
+    this.loop = new PollLoop(
+      () => this.#round(),
+      error => {
+        tools.log.warn({ err: error }, 'polling for due webhook messages failed; trying again');
+        this.#checkActiveAt = 0;
+        return pollEveryMs;
+      },
+    );
     this.#outcomes = new Batcher(outcomes => this.#write(outcomes), {
       maxPerBatch: 500,
-      maxWaiting: Number.POSITIVE_INFINITY,
-      full: () => new Error('never'),
-      isItemError: () => false,
       linger: { ms: 40, enough: 100 },
     });
-  }
-
-  start(): void {
-    this.#running = this.#run();
   }
 
   /** Checks for active webhooks again, because the configuration has changed. */
   configurationChanged(): void {
     this.#checkActiveAt = 0;
-    this.#wake();
+    this.loop.wake();
   }
 
   /** Stops claiming and waits for messages in flight. */
   async stop(): Promise<void> {
-    this.#stop.abort();
-    this.#wake();
-    await this.#running;
+    await this.loop.stop();
     await Promise.all(this.#inFlight);
     await this.#outcomes.drain();
   }
 
-  async #run(): Promise<void> {
-    while (!this.#stop.signal.aborted) {
-      const woken = new Promise<void>(resolve => {
-        this.#wake = resolve;
-      });
-      let pauseMs = pollEveryMs;
-      try {
-        await this.#round();
-        if (!this.#hasActive) pauseMs = checkActiveEveryMs;
-      } catch (error) {
-        this.#tools.log.warn({ err: error }, 'polling for due webhook messages failed; trying again');
-        this.#checkActiveAt = 0;
-      }
-      const timer = new AbortController();
-      await Promise.race([woken, sleep(pauseMs, undefined, { signal: timer.signal }).catch(() => {})]);
-      timer.abort();
-    }
-  }
-
-  async #round(): Promise<void> {
+  /** Claims what there is capacity for. Returns how long to wait until the next round. */
+  async #round(): Promise<number> {
     const { pool, isHeld } = this.#tools;
     if (performance.now() >= this.#checkActiveAt) {
       this.#hasActive = await hasActiveWebhooksAcrossTenants(pool);
       this.#checkActiveAt = performance.now() + checkActiveEveryMs;
     }
-    if (!this.#hasActive || isHeld()) return;
+    if (!this.#hasActive) return checkActiveEveryMs;
+    if (isHeld()) return pollEveryMs;
     for (const due of startingAfter(await listDueWebhooksAcrossTenants(pool), this.#lastServed)) {
-      if (this.#stop.signal.aborted) return;
+      if (this.loop.isStopping) break;
       const capacity = this.#budget.room(due.organization_id);
       if (capacity === 0) continue;
       await this.#claim(due, capacity);
       this.#lastServed = due;
     }
+    return pollEveryMs;
   }
 
   async #claim({ organization_id, webhook_id }: DueWebhook, capacity: number): Promise<void> {
@@ -177,7 +158,7 @@ export class WebhookDispatcher {
       .finally(() => {
         this.#inFlight.delete(done);
         this.#budget.release(organizationId, 1);
-        this.#wake();
+        this.loop.wake();
       });
     this.#inFlight.add(done);
   }

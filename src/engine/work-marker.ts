@@ -1,7 +1,7 @@
 /**
  * Names the occurrence or delivery that the engine is processing, in memory that outlives its thread: when the thread
- * ends or blocks, the supervisor reads what caused it. It is set before each synchronous section that works on tenant
- * input. It also says whether the engine is ready to expand occurrences that are handed over to it.
+ * ends or blocks, the supervisor reads what caused it. Work on tenant input runs inside `during`, which is the only writer: it
+ * sets the marker before each synchronous section, and clears it at the end. The memory also says whether the engine is ready to expand occurrences that are handed over to it.
  */
 const maxTextLength = 128;
 
@@ -25,9 +25,19 @@ export class WorkMarker {
     this.#text = new Uint8Array(memory, 12);
   }
 
-  set(organizationId: number, occurrenceId: string, deliveryId?: number): void {
-    const text = `${organizationId}/${occurrenceId}/${deliveryId ?? ''}`;
-    this.#numbers[0] = this.#encoder.encodeInto(text, this.#text).written;
+  /** Runs work that calls `mark` before each of its synchronous sections. */
+  async during<T>(
+    { organizationId, occurrenceId, deliveryId }: Omit<MarkedWork, 'deliveryId'> & Partial<MarkedWork>,
+    work: (mark: () => void) => Promise<T>,
+  ): Promise<T> {
+    try {
+      return await work(() => {
+        const text = `${organizationId}/${occurrenceId}/${deliveryId ?? ''}`;
+        this.#numbers[0] = this.#encoder.encodeInto(text, this.#text).written;
+      });
+    } finally {
+      this.clear();
+    }
   }
 
   clear(): void {

@@ -9,6 +9,7 @@
  * work, and the worker continues with the rest: see fence.ts.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
 import { priorities } from '../core/trigger.ts';
 import { claimTheseAcrossTenants, type Delivery, listClaimedAcrossTenants } from '../db/ledger/deliver/deliveries.ts';
 import { releaseExpiredAcrossTenants, releasePausedAcrossTenants } from '../db/ledger/deliver/releases.ts';
@@ -24,12 +25,13 @@ import {
   type WorkerLease,
 } from '../db/ledger/workers.ts';
 import { alignedDelayMs } from '../lib/time/aligned-delay.ts';
-import { type ClaimedDelivery, claimDeliveries, deliverAll } from './deliver/deliver.ts';
+import type { InstanceGuard } from '../services/operations/instance.ts';
+import type { ChannelOutages } from './deliver/channel-outages.ts';
+import { type ClaimedDelivery, claimDeliveries, type DeliverTools, deliverAll } from './deliver/deliver.ts';
 import { graceMs } from './deliver/fence.ts';
 import { maxWorkerDeaths } from './deliver/settlements.ts';
-import type { Engine } from './engine.ts';
 import { expandAccepted, expandHanded, expandNextPage } from './expand/expand.ts';
-import type { ExpansionResult } from './expand/page.ts';
+import type { ExpandTools, ExpansionResult } from './expand/frame.ts';
 import { runSteps } from './expand/steps.ts';
 import { InFlight } from './in-flight.ts';
 import { WorkHints } from './work-hints.ts';
@@ -51,12 +53,25 @@ const reclaimEveryMs = 5_000;
 /** How the work in each of these queues is expanded into deliveries. */
 const expansions = { accepted: expandAccepted, expanding: expandNextPage, steps: runSteps } as const;
 
+export interface WorkerTools
+  extends Pick<ExpandTools, 'claims' | 'hot' | 'marker' | 'meters' | 'log'>,
+    Pick<DeliverTools, 'fence' | 'senders' | 'outcomes' | 'channelLimits'> {
+  url: string;
+  pool: pg.Pool;
+  instance: InstanceGuard;
+  outages: ChannelOutages;
+  /** Waits for the announcements of everything committed so far. Returns false if they cannot be received. */
+  catchUp: () => Promise<boolean>;
+  /** Providers that detect duplicates. */
+  dedupe: string[];
+  expand: ExpandTools;
+  deliver: DeliverTools;
+}
+
 export class Worker {
   /** Called after each successful round, with the worker's current id. */
   onRound: (workerId: number) => void = () => {};
-  readonly #engine: Engine;
-  readonly #url: string;
-  readonly #dedupe: string[];
+  readonly #tools: WorkerTools;
   #lease: WorkerLease | undefined;
   /** Lost leases whose work is not yet under the current one. */
   readonly #former: number[] = [];
@@ -71,6 +86,8 @@ export class Worker {
   readonly #expanded = new Set<string>();
   /** Whether work may have been left for lack of capacity: then every settled delivery wakes the worker. */
   #isShortOfCapacity = false;
+  /** The organization whose deliveries were claimed last, for each priority class. */
+  readonly #lastServed: number[] = [];
   #reclaimAt = 0;
   /** Whether there were claims since the last look for lost responses. */
   #hasClaimed = true;
@@ -78,12 +95,10 @@ export class Worker {
   #running: Promise<unknown> | undefined;
   readonly #suspects = new Map<number, number>();
 
-  constructor(engine: Engine, url: string, dedupe: string[]) {
-    this.#engine = engine;
-    this.#url = url;
-    this.#dedupe = dedupe;
-    this.#inFlight = new InFlight(engine.channelLimits.waiting);
-    engine.channelLimits.onCapacity = () => this.#wake();
+  constructor(tools: WorkerTools) {
+    this.#tools = tools;
+    this.#inFlight = new InFlight(tools.channelLimits.waiting);
+    tools.channelLimits.onCapacity = () => this.#wake();
   }
 
   /** Returns the number of deliveries in flight for each priority class. */
@@ -92,7 +107,7 @@ export class Worker {
   }
 
   async start(): Promise<void> {
-    if (await this.#engine.instance.check()) await this.#acquireLease();
+    if (await this.#tools.instance.check()) await this.#acquireLease();
     this.#running = Promise.all([this.#work(), this.#recover()]);
   }
 
@@ -110,38 +125,38 @@ export class Worker {
   }
 
   #leaveToQueue(occurrences: ClaimedOccurrence[]): void {
-    this.#engine.marker.isReady = false;
+    this.#tools.marker.isReady = false;
     for (const { priority } of occurrences) this.#hints.add('accepted', priority);
   }
 
   /** Stops claiming, gives back what has not reached a provider, and waits for the rest. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#engine.marker.isReady = false;
-    this.#engine.fence.stop();
-    this.#engine.senders.interrupt();
+    this.#tools.marker.isReady = false;
+    this.#tools.fence.stop();
+    this.#tools.senders.interrupt();
     this.#wake();
     await this.#running;
-    await this.#engine.outcomes.drain();
+    await this.#tools.outcomes.drain();
     await this.#lease?.end();
   }
 
   async #acquireLease(): Promise<void> {
-    this.#lease = await acquireLease(this.#url, error => {
-      this.#engine.log.warn({ err: error }, "lost the connection that holds this worker's lease; acquiring another");
+    this.#lease = await acquireLease(this.#tools.url, error => {
+      this.#tools.log.warn({ err: error }, "lost the connection that holds this worker's lease; acquiring another");
       if (this.#lease) this.#former.push(this.#lease.id);
       this.#dropLease();
     });
     this.#isAdopted = false;
-    this.#engine.fence.lease = this.#lease;
+    this.#tools.fence.lease = this.#lease;
     this.#reclaimAt = 0;
     this.#hasClaimed = true;
   }
 
   #dropLease(): void {
     this.#lease = undefined;
-    this.#engine.fence.lease = undefined;
-    this.#engine.marker.isReady = false;
+    this.#tools.fence.lease = undefined;
+    this.#tools.marker.isReady = false;
   }
 
   async #work(): Promise<void> {
@@ -149,7 +164,7 @@ export class Worker {
       const woken = this.#nextWake();
       try {
         if (!this.#lease) {
-          if (!(await this.#engine.instance.check())) {
+          if (!(await this.#tools.instance.check())) {
             await sleep(pausedMs, undefined, { signal: this.#stop.signal }).catch(() => {});
             continue;
           }
@@ -161,9 +176,9 @@ export class Worker {
         const found = await this.#round(id);
         this.onRound(id);
         if (found) continue;
-        this.#engine.marker.isReady = this.#lease !== undefined && !this.#isShortOfCapacity;
+        this.#tools.marker.isReady = this.#lease !== undefined && !this.#isShortOfCapacity;
       } catch (error) {
-        this.#engine.log.error({ err: error }, 'a round of the worker failed; trying again');
+        this.#tools.log.error({ err: error }, 'a round of the worker failed; trying again');
         this.#reclaimAt = 0;
         this.#leaveToQueue(this.#handed.splice(0));
         // The work that this round was looking for is still there.
@@ -186,7 +201,7 @@ export class Worker {
   async #sleep(woken: Promise<void>): Promise<void> {
     const timer = new AbortController();
     const now = performance.now();
-    const pauseMs = Math.max(0, Math.min(this.#hints.nextScanAt, this.#engine.channelLimits.capacityAt(now)) - now);
+    const pauseMs = Math.max(0, Math.min(this.#hints.nextScanAt, this.#tools.channelLimits.capacityAt(now)) - now);
     await Promise.race([woken, sleep(pauseMs, undefined, { signal: timer.signal }).catch(() => {})]);
     timer.abort();
   }
@@ -194,9 +209,9 @@ export class Worker {
   /** Moves the work of lost leases to the current one. What another worker has taken over meanwhile is given up. */
   async #adopt(owner: number): Promise<void> {
     const former = [...this.#former];
-    const kept = await inheritAcrossTenants(this.#engine.pool, former, owner);
+    const kept = await inheritAcrossTenants(this.#tools.pool, former, owner);
     this.#former.splice(0, former.length);
-    this.#engine.fence.adopt(kept, former);
+    this.#tools.fence.adopt(kept, former);
     this.#isAdopted = true;
   }
 
@@ -205,7 +220,7 @@ export class Worker {
    * them, because this worker is alive. Between rounds, nothing is being claimed or expanded.
    */
   async #reclaimLost(owner: number): Promise<void> {
-    const { hot, log } = this.#engine;
+    const { hot, log } = this.#tools;
     const occurrences =
       (await releaseOccurrencesAcrossTenants(hot, owner)) + (await releaseStepsAcrossTenants(hot, owner));
     const deliveries = await listClaimedAcrossTenants(hot, owner, this.#inFlight.ids());
@@ -218,7 +233,7 @@ export class Worker {
 
   /** Runs one round, most urgent first. Returns whether there was any work. */
   async #round(owner: number): Promise<boolean> {
-    const { channelLimits, claims } = this.#engine;
+    const { channelLimits, claims } = this.#tools;
     const now = performance.now();
     this.#isShortOfCapacity = false;
     if (this.#hints.startScanIfDue(now)) {
@@ -248,11 +263,11 @@ export class Worker {
     if (handed.length === 0) return false;
     this.#hasClaimed = true;
     // What is handed over is faster than announcements: a pause that was confirmed before the trigger has to be known.
-    if (this.#inFlight.capacity(priority) < handed.length || !(await this.#engine.catchUp())) {
+    if (this.#inFlight.capacity(priority) < handed.length || !(await this.#tools.catchUp())) {
       this.#leaveToQueue(handed);
       return true;
     }
-    const expanded = await expandHanded(this.#engine, owner, priority, this.#inFlight, handed);
+    const expanded = await expandHanded(this.#tools.expand, { owner, priority, capacity: this.#inFlight }, handed);
     this.#noteExpanded('accepted', priority, expanded);
     return true;
   }
@@ -264,7 +279,7 @@ export class Worker {
       this.#isShortOfCapacity = true;
       return false;
     }
-    const expanded = await expansions[queue](this.#engine, owner, priority, this.#inFlight);
+    const expanded = await expansions[queue](this.#tools.expand, { owner, priority, capacity: this.#inFlight });
     if (expanded) {
       this.#noteExpanded(queue, priority, expanded);
       return true;
@@ -284,7 +299,7 @@ export class Worker {
     if (this.#expanded.size > maxRemembered) this.#expanded.clear();
     if (queue === 'accepted') for (const id of occurrences) this.#expanded.add(id);
     if (!isDrained) this.#hints.add(queue, priority);
-    if (!isDrained && queue === 'accepted') this.#engine.marker.isReady = false;
+    if (!isDrained && queue === 'accepted') this.#tools.marker.isReady = false;
     for (const one of next) this.#hints.expectMore(one, performance.now());
     for (const one of steps) this.#hints.add('steps', one);
     for (const one of queued) this.#hints.add('deliveries', one);
@@ -293,9 +308,16 @@ export class Worker {
 
   async #claim(owner: number, priority: number): Promise<boolean> {
     if (!this.#takeHint('deliveries', priority)) return false;
-    const max = Math.min(this.#inFlight.capacity(priority), maxClaim);
-    const shares = this.#inFlight.shares(priority);
-    const claimed = await claimDeliveries(this.#engine, owner, priority, max, shares);
+    const { claims, meters } = this.#tools;
+    const claimed = await claimDeliveries(
+      { claims, lastServed: this.#lastServed, meters },
+      {
+        owner,
+        priority,
+        max: Math.min(this.#inFlight.capacity(priority), maxClaim),
+        shares: this.#inFlight.shares(priority),
+      },
+    );
     if (!claimed) return false;
     this.#hints.add('deliveries', priority);
     this.#sendClaimed(claimed);
@@ -331,9 +353,9 @@ export class Worker {
       if (isDue) this.#hints.add('deliveries', delivery.priority);
       if (isDue || this.#isShortOfCapacity || this.#stop.signal.aborted) this.#wake();
     };
-    deliverAll(this.#engine, ready, leave).catch(error => {
+    deliverAll(this.#tools.deliver, ready, leave).catch(error => {
       // Unsettled deliveries belong to this lease: ending it lets recovery take over.
-      this.#engine.log.error({ err: error }, 'could not settle claimed deliveries; acquiring another lease');
+      this.#tools.log.error({ err: error }, 'could not settle claimed deliveries; acquiring another lease');
       this.#lease?.end();
       this.#dropLease();
       for (const { delivery } of ready) leave(delivery, false);
@@ -346,24 +368,24 @@ export class Worker {
     while (!this.#stop.signal.aborted) {
       try {
         if (this.#lease) await this.#recoverOnce(performance.now());
-        if (this.#lease) await this.#engine.outages.tick(performance.now());
+        if (this.#lease) await this.#tools.outages.tick(performance.now());
         if (this.#lease && performance.now() >= releaseAt) {
-          await releasePausedAcrossTenants(this.#engine.hot);
+          await releasePausedAcrossTenants(this.#tools.hot);
           releaseAt = performance.now() + releaseEveryMs;
         }
         if (this.#lease && performance.now() >= expireAt) {
-          await releaseExpiredAcrossTenants(this.#engine.hot);
+          await releaseExpiredAcrossTenants(this.#tools.hot);
           expireAt = performance.now() + expireEveryMs;
         }
       } catch (error) {
-        this.#engine.log.warn({ err: error }, 'looking for dead workers failed; trying again');
+        this.#tools.log.warn({ err: error }, 'looking for dead workers failed; trying again');
       }
       await sleep(alignedDelayMs(recoverEveryMs), undefined, { signal: this.#stop.signal }).catch(() => {});
     }
   }
 
   async #recoverOnce(now: number): Promise<void> {
-    const { pool, hot, log } = this.#engine;
+    const { pool, hot, log } = this.#tools;
     // What this worker still sends under a lost lease is its own, and moved to the next lease.
     const dead = (await listDeadWorkersAcrossTenants(hot)).filter(owner => !this.#former.includes(owner));
     for (const owner of this.#suspects.keys()) if (!dead.includes(owner)) this.#suspects.delete(owner);
@@ -376,10 +398,10 @@ export class Worker {
       const { settled: deliveries, ended } = await settleUnknownAcrossTenants(
         pool,
         owner,
-        this.#dedupe,
+        this.#tools.dedupe,
         maxWorkerDeaths,
       );
-      this.#engine.meters.ended(ended);
+      this.#tools.meters.ended(ended);
       log.warn({ worker: owner, occurrences, deliveries }, 'recovered the work of a dead worker');
       this.wake('');
     }

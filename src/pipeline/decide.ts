@@ -117,10 +117,22 @@ export async function decidePage(
       isOverUserLimit ||= isOverLimit ?? false;
       mark();
       room = next === undefined ? Math.max(0, room - people.length) : 0;
-      const decideFor = (these: PlannedChannel[], refusal: Reason | undefined) =>
-        decideAll(decisions, circumstances, notification, these, people, options, pause, refusal);
-      await decideFor(channels, reason);
-      if (removed.length > 0) await decideFor(removed, reason ?? 'notification.channel');
+      for (const channel of removed.length === 0 ? channels : [...channels, ...removed]) {
+        const refusal = reason ?? (removed.includes(channel) ? 'notification.channel' : undefined);
+        for (const person of people) {
+          // Computing the end of quiet hours and digests takes up to 1 ms for each time zone.
+          const paused = pause();
+          if (paused) await paused;
+          for (const decision of decide(channel, person, options, circumstances)) {
+            const { address, reason, detail, dueAt } = refusal ? { ...decision, ...refusedFor(refusal) } : decision;
+            const key = `${id} ${channel.id} ${address ?? `#${person.user_id}`}`;
+            // The first one for an address wins.
+            if (decisions.has(key)) continue;
+            const { isUrgent } = circumstances;
+            decisions.set(key, { notification, channel, person, address, reason, detail, dueAt, isUrgent });
+          }
+        }
+      }
       if (next !== undefined) return pageTo({ notification: id, source: source.key, after: next, definition });
       after = 0;
     }
@@ -167,30 +179,3 @@ function cacheDigestEnds(
 }
 
 const refusedFor = (reason: Reason) => ({ reason, detail: undefined, dueAt: undefined });
-
-/** Adds to the decisions; the first one for an address wins. `refusal` replaces all reasons. */
-async function decideAll(
-  decisions: Map<string, RecipientDecision>,
-  circumstances: Circumstances,
-  notification: PlannedNotification,
-  channels: PlannedChannel[],
-  people: RecipientRecord[],
-  options: TriggerOptions,
-  pause: ReturnType<typeof slices>,
-  refusal: Reason | undefined,
-): Promise<void> {
-  const { isUrgent } = circumstances;
-  for (const channel of channels) {
-    for (const person of people) {
-      // Computing the end of quiet hours and digests takes up to 1 ms for each time zone.
-      const paused = pause();
-      if (paused) await paused;
-      for (const decision of decide(channel, person, options, circumstances)) {
-        const { address, reason, detail, dueAt } = refusal ? { ...decision, ...refusedFor(refusal) } : decision;
-        const key = `${notification.id} ${channel.id} ${address ?? `#${person.user_id}`}`;
-        if (!decisions.has(key))
-          decisions.set(key, { notification, channel, person, address, reason, detail, dueAt, isUrgent });
-      }
-    }
-  }
-}

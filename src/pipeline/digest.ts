@@ -16,9 +16,17 @@ import {
   type OpenDigest,
   openDigestsAcrossTenants,
 } from '../db/ledger/digests/digests.ts';
+import type { TenantUses } from '../db/ledger/digests/throttle.ts';
 import type { RecipientDecision } from './decide.ts';
 import type { EventPlan } from './event-plan.ts';
-import { groupThrottledMessages, simulateThrottle, type ThrottledMessage, throttle } from './throttle.ts';
+import {
+  findThrottleUses,
+  groupThrottledMessages,
+  lockThrottleUses,
+  storeThrottleUses,
+  type ThrottledMessage,
+  takeThrottle,
+} from './throttle.ts';
 
 /** A digest and the items that are about to be added to it. */
 interface DigestTarget extends OpenDigest {
@@ -33,40 +41,37 @@ interface DigestItem {
   claim: DigestClaim;
   /** Whether the first item is sent immediately. */
   isFirstSent: boolean;
-  isRefused: boolean;
-  /** Whether an earlier page has already stored it. */
-  isStored: () => boolean;
-  target?: DigestTarget;
-  /** One of these is called at the end, unless the item is refused or stored. */
-  join: (digest: OpenDigest, dueAt: Date) => void;
-  send: () => void;
 }
 
+/** The digest items and throttled messages of a page. Positions are those of its decisions. */
 export interface DigestPlan {
   throttled: ThrottledMessage[];
-  items: DigestItem[];
-  /** Messages over a throttle; filled when the throttles are applied. */
-  overflow: DigestItem[];
+  /** By position. */
+  items: ReadonlyMap<number, DigestItem>;
+  /** Returns the item of a message over a throttle. */
+  overflowItem: (position: number, closesAt: Date) => DigestItem;
+  /** The positions of messages that an earlier page has already stored. */
+  stored?: ReadonlySet<number>;
 }
 
-interface DigestHandlers<Decision> {
-  refuse: (decision: Decision) => void;
-  /** For the carrier delivery, `dueAt` is when the digest closes; the other items are never due. */
-  join: (decision: Decision, digest: OpenDigest, dueAt: Date) => void;
-  send: (decision: Decision) => void;
-  isStored?: (decision: Decision) => boolean;
-}
+/**
+ * What becomes of a message: refused by a throttle, sent as the first item of a digest, or collected. For the carrier delivery,
+ * `dueAt` is when the digest closes; the other items are never due.
+ */
+export type Placement = 'refused' | 'sent' | { digest: OpenDigest; dueAt: Date };
 
-/** Collects the digest items and throttled messages of a page. */
-export function planDigests<Decision extends RecipientDecision>(
+/** By position. Other messages stay as decided. */
+export type Placements = ReadonlyMap<number, Placement>;
+
+/** Collects the digest items and throttled messages of a page; undefined if there are none. */
+export function planDigests(
   plan: EventPlan,
   context: JsonObject,
-  decisions: readonly Decision[],
-  { refuse, join, send, isStored = () => false }: DigestHandlers<Decision>,
-): DigestPlan {
+  decisions: readonly RecipientDecision[],
+): DigestPlan | undefined {
   const keys = new Map<number, string>();
-  const itemOf = (decision: Decision, closesAt: Date): DigestItem => {
-    const { notification, channel, person, address } = decision;
+  const itemOf = (position: number, closesAt: Date): DigestItem => {
+    const { notification, channel, person, address } = decisions[position]!;
     const { id, digest, throttle: rule } = notification;
     const key = keys.get(id) ?? (digest ?? rule)!.keyOf(context);
     keys.set(id, key);
@@ -84,84 +89,108 @@ export function planDigests<Decision extends RecipientDecision>(
         closesAt,
       },
       isFirstSent: digest?.isFirstSent ?? false,
-      isRefused: false,
-      isStored: () => isStored(decision),
-      join: (target, dueAt) => join(decision, target, dueAt),
-      send: () => send(decision),
     };
   };
-  const items = new Map(
-    decisions.flatMap(one => (one.reason === 'digest' ? [[one, itemOf(one, one.dueAt!)] as const] : [])),
-  );
-  const overflow: DigestItem[] = [];
-  const throttled = groupThrottledMessages(plan, context, decisions, {
-    take: decision => void (items.get(decision) && placeItem(items.get(decision)!.target!)),
-    refuse: decision => {
-      const item = items.get(decision);
-      if (item) item.isRefused = true;
-      refuse(decision);
-    },
-    digest: (decision, until) => void overflow.push(itemOf(decision, until)),
-    isCounted: decision => {
-      const target = items.get(decision)?.target;
-      return target !== undefined && target.items + target.added > 0;
-    },
-  });
-  return { throttled, items: [...items.values()], overflow };
+  const items = new Map<number, DigestItem>();
+  for (const [position, { reason, dueAt }] of decisions.entries())
+    if (reason === 'digest') items.set(position, itemOf(position, dueAt!));
+  const throttled = groupThrottledMessages(plan, context, decisions);
+  return items.size + throttled.length === 0 ? undefined : { throttled, items, overflowItem: itemOf };
 }
 
-/** Applies throttles and adds items to digests, in the transaction that stores the page. */
-export async function applyDigests(client: pg.PoolClient, plans: readonly DigestPlan[], now: number): Promise<void> {
+/** Applies throttles and adds items to digests, in the transaction that stores the pages. Returns the placements of each page. */
+export async function applyDigests(
+  client: pg.PoolClient,
+  plans: readonly DigestPlan[],
+  now: number,
+): Promise<ReadonlyMap<DigestPlan, Placements>> {
   const open = (claims: readonly DigestClaim[]) =>
     openDigestsAcrossTenants(
       client,
       claims.map(claim => ({ ...claim, id: uuidv7(now) })),
     );
-  const targets = await assignDigests(
-    plans.flatMap(one => one.items),
-    open,
-  );
-  await throttle(
-    client,
-    plans.flatMap(one => one.throttled),
-    now,
-  );
-  const overflow = plans.flatMap(one => one.overflow);
-  for (const [name, target] of await assignDigests(overflow, open)) targets.set(name, target);
-  if (targets.size === 0) return;
-  placeAll(targets, [...plans.flatMap(one => one.items), ...overflow]);
-  await fillDigestsAcrossTenants(client, [...targets.values()].map(toChange));
+  const messages = plans.flatMap(one => one.throttled);
+  const placed = await placeAll(plans, now, { open, readUses: () => lockThrottleUses(client, messages) });
+  if (messages.length > 0) await storeThrottleUses(client, messages, placed.uses, now);
+  if (placed.targets.length > 0) await fillDigestsAcrossTenants(client, placed.targets.map(toChange));
+  return new Map(plans.map((plan, page) => [plan, placed.placements[page]!]));
 }
 
-/** Does the same without storing anything. */
-export async function simulateDigests(pool: pg.Pool, { items, throttled, overflow }: DigestPlan, now: number) {
-  const find = async (claims: readonly DigestClaim[]) => {
+/** Does the same for a page without storing anything. */
+export async function simulateDigests(pool: pg.Pool, plan: DigestPlan | undefined, now: number): Promise<Placements> {
+  if (!plan) return new Map();
+  const open = async (claims: readonly DigestClaim[]) => {
     const found = await findDigestsAcrossTenants(pool, claims);
     const simulated = ({ closesAt }: DigestClaim): OpenDigest => ({ id: '', items: 0, closesAt, isNew: true });
     return new Map(claims.map(claim => [digestName(claim), found.get(digestName(claim)) ?? simulated(claim)]));
   };
-  const targets = await assignDigests(items, find);
-  await simulateThrottle(pool, throttled, now);
-  for (const [name, target] of await assignDigests(overflow, find)) targets.set(name, target);
-  placeAll(targets, [...items, ...overflow]);
+  const { placements } = await placeAll([plan], now, { open, readUses: () => findThrottleUses(pool, plan.throttled) });
+  return placements[0]!;
 }
 
-/** Assigns each item to its digest; several items may share one. */
-async function assignDigests(
-  items: readonly DigestItem[],
-  open: (claims: readonly DigestClaim[]) => Promise<Map<string, OpenDigest>>,
+interface DigestStore {
+  open: (claims: readonly DigestClaim[]) => Promise<Map<string, OpenDigest>>;
+  readUses: () => Promise<TenantUses>;
+}
+
+/** An item of a page that is to be placed. */
+interface PlacedItem {
+  item: DigestItem;
+  page: number;
+  position: number;
+}
+
+async function placeAll(plans: readonly DigestPlan[], now: number, { open, readUses }: DigestStore) {
+  const placements = plans.map(() => new Map<number, Placement>());
+  const items = plans.flatMap(({ items }, page) =>
+    [...items].map(([position, item]): PlacedItem => ({ item, page, position })),
+  );
+  const targets = await openTargets(items, open);
+  const uses = plans.some(one => one.throttled.length > 0) ? await readUses() : new Map();
+  const overflow: PlacedItem[] = [];
+  for (const [page, { throttled, items: own, overflowItem }] of plans.entries()) {
+    for (const message of throttled) {
+      const joined = message.positions.map(position => own.get(position) && targetOf(targets, own.get(position)!));
+      // The organization's daily limit counts messages, and a digest is one message.
+      const isCounted = joined.every(target => target !== undefined && target.items + target.added > 0);
+      const result = takeThrottle(message, uses, now, isCounted);
+      if (result === 'taken') for (const target of joined) target && placeItem(target);
+      for (const position of message.positions) {
+        if (result === 'full') placements[page]!.set(position, 'refused');
+        else if (result !== 'taken')
+          overflow.push({ item: overflowItem(position, new Date(result.until)), page, position });
+      }
+    }
+  }
+  for (const [name, target] of await openTargets(overflow, open)) targets.set(name, target);
+  // Throttles have counted along; now it is known which items are refused.
+  for (const target of targets.values()) Object.assign(target, { hasSentFirst: false, added: 0 });
+  for (const { item, page, position } of [...items, ...overflow]) {
+    if (placements[page]!.get(position) === 'refused' || plans[page]!.stored?.has(position)) continue;
+    const target = targetOf(targets, item);
+    const placed = placeItem(target);
+    const placement = { digest: target, dueAt: placed === 'carry' ? target.closesAt : carriedDueAt };
+    placements[page]!.set(position, placed === 'send' ? 'sent' : placement);
+  }
+  return { placements, targets: [...targets.values()], uses };
+}
+
+const targetOf = (targets: ReadonlyMap<string, DigestTarget>, { claim }: DigestItem) => targets.get(digestName(claim))!;
+
+/** Opens the digest of each item; several items may share one. */
+async function openTargets(
+  items: readonly PlacedItem[],
+  open: DigestStore['open'],
 ): Promise<Map<string, DigestTarget>> {
   if (items.length === 0) return new Map();
-  const byName = new Map(items.map(item => [digestName(item.claim), item]));
+  const byName = new Map(items.map(({ item }) => [digestName(item.claim), item]));
   const opened = await open([...byName.values()].map(({ claim }) => claim));
-  const targets = new Map(
+  return new Map(
     [...opened].map(([name, digest]) => {
       const { claim, isFirstSent } = byName.get(name)!;
       return [name, { ...digest, organizationId: claim.organizationId, isFirstSent, hasSentFirst: false, added: 0 }];
     }),
   );
-  for (const item of items) item.target = targets.get(digestName(item.claim))!;
-  return targets;
 }
 
 /** Adds the next item to the target and returns whether it is sent, becomes the carrier delivery, or joins it. */
@@ -171,16 +200,6 @@ function placeItem(target: DigestTarget): 'send' | 'carry' | 'join' {
     return 'send';
   }
   return target.items + target.added++ === 0 ? 'carry' : 'join';
-}
-
-function placeAll(targets: Map<string, DigestTarget>, items: readonly DigestItem[]): void {
-  for (const target of targets.values()) Object.assign(target, { hasSentFirst: false, added: 0 });
-  for (const { isRefused, isStored, target, join, send } of items) {
-    if (isRefused || isStored()) continue;
-    const placed = placeItem(target!);
-    if (placed === 'send') send();
-    else join(target!, placed === 'carry' ? target!.closesAt : carriedDueAt);
-  }
 }
 
 function toChange({ organizationId, id, items, added, isNew, hasSentFirst }: DigestTarget): DigestChange {

@@ -57,7 +57,8 @@ export async function renderDelivery(plans: Plans, context: MessageContext, html
   const links = plans.linksFor(person, plan.topic.category, channel.type);
   const acknowledge_url = step > 0 ? plans.acknowledgeUrlFor(person, occurrence.id, channel.reach) : '';
   const { digestItems } = context;
-  const options = optionsFor(renderContext, occurrence, person, address, links, { acknowledge_url, step, digestItems });
+  const details = { address, links, acknowledge_url, step, digestItems };
+  const options = optionsFor(renderContext, occurrence, person, details);
   const sources = () => ({
     content: contentOf(message.source as unknown as StoredMessage),
     layout: message.layoutSource,
@@ -76,18 +77,20 @@ export function contentOf({ message, overrides }: StoredMessage): MessageContent
   return { ...message, overrides };
 }
 
+interface MessageDetails {
+  address: string | null;
+  links: RenderedLinks | undefined;
+  acknowledge_url: string;
+  step: number;
+  digestItems?: DigestItems | undefined;
+}
+
 /** Returns the render options. Belfry's own variables override context keys of the same name, which remain available as `context.…`. */
 export function optionsFor(
   renderContext: RenderContext,
   occurrence: MessageOccurrence,
   person: UserFacts & Pick<RecipientRecord, 'memberships'>,
-  address: string | null,
-  links: RenderedLinks | undefined,
-  {
-    acknowledge_url,
-    step,
-    digestItems,
-  }: { acknowledge_url: string; step: number; digestItems?: DigestItems | undefined },
+  { address, links, acknowledge_url, step, digestItems }: MessageDetails,
 ): RenderOptions {
   const { extra_context, event, application, application_id, project, organization, channel } = renderContext;
   const createdAt = occurrence.created_at.toISOString();

@@ -44,6 +44,10 @@ export function acceptsAddress({ provider, settings }: PlannedProvider, address:
   return provider.accepts?.(address, settings) ?? true;
 }
 
+export function isLimited({ ratePerSecond, concurrency }: PlannedChannel): boolean {
+  return ratePerSecond !== null || concurrency !== null;
+}
+
 export interface PlannedChannel extends DecisionChannel {
   organizationId: number;
   projectId: number | null;

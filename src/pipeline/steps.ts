@@ -52,19 +52,19 @@ export async function refuseStep(
   return any[unless] ? `unless.${unless}` : undefined;
 }
 
-/** Sets the reason of the decisions that the condition skips; the others are left unchanged. */
+/** Returns the decisions, with the reason of those that the condition skips. */
 export async function applyUnless(
   pool: pg.Pool,
   step: PlannedStep,
   escalation: Escalation,
   decisions: RecipientDecision[],
   mark: () => void,
-): Promise<void> {
+): Promise<RecipientDecision[]> {
   const { unless, isSkipped, notification } = step;
   const isEvaluated = isSkipped !== undefined || unless === 'sent' || unless === 'read';
-  if (!isEvaluated || (notification.hasOwnRecipients && !isSkipped)) return;
+  if (!isEvaluated || (notification.hasOwnRecipients && !isSkipped)) return decisions;
   const open = decisions.filter(({ reason, dueAt }) => !reason || dueAt);
-  if (open.length === 0) return;
+  if (open.length === 0) return decisions;
   const { organizationId, occurrenceId, notificationId, context } = escalation;
   const users = [...new Set(open.map(({ person }) => person.user_id))];
   const notified = Map.groupBy(
@@ -87,9 +87,11 @@ export async function applyUnless(
       const scope = { context, user: describeUser(decision.person), ...facts, deliveries: own };
       reasons.set(user_id, evaluateUnless(step, scope));
     }
-    const reason = reasons.get(user_id);
-    if (reason) Object.assign(decision, { reason, detail: undefined, dueAt: undefined });
   }
+  return decisions.map(decision => {
+    const reason = !decision.reason || decision.dueAt ? reasons.get(decision.person.user_id) : undefined;
+    return reason ? { ...decision, reason, detail: undefined, dueAt: undefined } : decision;
+  });
 }
 
 const isSent = ({ status }: StepDelivery) => status === 'sent';

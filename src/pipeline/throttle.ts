@@ -19,40 +19,25 @@ import type { EventPlan } from './event-plan.ts';
 export interface ThrottledMessage {
   organizationId: number;
   claims: OrganizationClaim[];
-  /** These act on the decisions for all channels of the message. */
-  take: () => void;
-  refuse: () => void;
-  digest: (until: Date) => void;
-  /** Whether the message joins digests that are already counted. */
-  isCounted: () => boolean;
+  /** The positions of its decisions, one for each channel. */
+  positions: number[];
 }
 
 type ThrottledDecision = Pick<RecipientDecision, 'notification' | 'person' | 'reason' | 'dueAt' | 'isUrgent'>;
-
-/** Callbacks that apply the result to a decision. */
-interface ThrottleHandlers<Decision> {
-  refuse: (decision: Decision) => void;
-  take?: (decision: Decision) => void;
-  /** If absent, messages over the limit are refused. */
-  digest?: (decision: Decision, until: Date) => void;
-  isCounted?: (decision: Decision) => boolean;
-}
 
 /**
  * Groups decisions by recipient and notification; omits those to which no throttle applies. A message that waits for the end
  * of quiet hours counts now.
  */
-export function groupThrottledMessages<Decision extends ThrottledDecision>(
+export function groupThrottledMessages(
   plan: EventPlan,
   context: JsonObject,
-  decisions: readonly Decision[],
-  { refuse, take = () => {}, digest = refuse, isCounted = () => false }: ThrottleHandlers<Decision>,
+  decisions: readonly ThrottledDecision[],
 ): ThrottledMessage[] {
   const { organization, topic } = plan;
-  const groups = new Map<string, { decisions: Decision[]; claims: OrganizationClaim[] }>();
+  const groups = new Map<string, ThrottledMessage>();
   const keys = new Map<number, string>();
-  for (const decision of decisions) {
-    const { notification, person, reason, dueAt, isUrgent } = decision;
+  for (const [position, { notification, person, reason, dueAt, isUrgent }] of decisions.entries()) {
     if (reason && !dueAt) continue;
     const { throttle } = notification;
     const isCapped = organization.max_per_day !== null && !isUrgent && topic.category.kind !== 'required';
@@ -60,7 +45,7 @@ export function groupThrottledMessages<Decision extends ThrottledDecision>(
     const name = `${notification.id} ${person.user_id}`;
     const group = groups.get(name);
     if (group) {
-      group.decisions.push(decision);
+      group.positions.push(position);
       continue;
     }
     const base = { organizationId: organization.id, userId: person.user_id };
@@ -73,57 +58,51 @@ export function groupThrottledMessages<Decision extends ThrottledDecision>(
       claims.push({ ...base, notificationId: notification.id, key, max, perMs, digestsOverflow });
     }
     if (isCapped) claims.push({ ...base, notificationId: 0, key: '', max: organization.max_per_day!, perMs: dayMs });
-    groups.set(name, { decisions: [decision], claims });
+    groups.set(name, { organizationId: organization.id, claims, positions: [position] });
   }
-  return [...groups.values()].map(({ decisions: own, claims }) => ({
-    organizationId: organization.id,
-    claims,
-    take: () => own.forEach(take),
-    refuse: () => own.forEach(refuse),
-    digest: until => {
-      for (const decision of own) digest(decision, until);
-    },
-    isCounted: () => own.every(isCounted),
-  }));
+  return [...groups.values()];
 }
 
-/** Applies throttles, in the transaction that stores the deliveries. */
+/** Counts the messages in the transaction that stores the deliveries. Returns those that are over a limit. */
 export async function throttle(
   client: pg.PoolClient,
   messages: readonly ThrottledMessage[],
   now: number,
-): Promise<void> {
-  if (messages.length === 0) return;
-  const claims = mergeClaims(messages);
-  const uses = await lockThrottleUsesAcrossTenants(client, claims);
-  applyThrottles(messages, uses, now);
-  await storeThrottleUsesAcrossTenants(client, claims, uses, now);
+): Promise<ReadonlySet<ThrottledMessage>> {
+  if (messages.length === 0) return new Set();
+  const uses = await lockThrottleUses(client, messages);
+  const refused = messages.filter(message => takeThrottle(message, uses, now) !== 'taken');
+  await storeThrottleUses(client, messages, uses, now);
+  return new Set(refused);
 }
 
-/** Applies throttles without storing the counts. */
-export async function simulateThrottle(
-  pool: pg.Pool,
+export function lockThrottleUses(client: pg.PoolClient, messages: readonly ThrottledMessage[]): Promise<TenantUses> {
+  return lockThrottleUsesAcrossTenants(client, mergeClaims(messages));
+}
+
+export function findThrottleUses(pool: pg.Pool, messages: readonly ThrottledMessage[]): Promise<TenantUses> {
+  return findThrottleUsesAcrossTenants(pool, mergeClaims(messages));
+}
+
+export function storeThrottleUses(
+  client: pg.PoolClient,
   messages: readonly ThrottledMessage[],
+  uses: TenantUses,
   now: number,
 ): Promise<void> {
-  if (messages.length === 0) return;
-  applyThrottles(messages, await findThrottleUsesAcrossTenants(pool, mergeClaims(messages)), now);
+  return storeThrottleUsesAcrossTenants(client, mergeClaims(messages), uses, now);
 }
 
-function applyThrottles(messages: readonly ThrottledMessage[], uses: TenantUses, now: number): void {
-  for (const { organizationId, claims, take, refuse, digest, isCounted } of messages) {
-    const own = uses.get(organizationId) ?? new Map<string, number[]>();
-    uses.set(organizationId, own);
-    // The organization's daily limit counts messages, and a digest is one message.
-    const result = takeThrottleSlot(
-      isCounted() ? claims.filter(({ notificationId }) => notificationId !== 0) : claims,
-      own,
-      now,
-    );
-    if (result === 'taken') take();
-    else if (result === 'full') refuse();
-    else digest(new Date(result.until));
-  }
+/** Counts a message, unless it is over a limit. `isCounted`: it joins digests that already count for the organization's limit. */
+export function takeThrottle(
+  { organizationId, claims }: ThrottledMessage,
+  uses: TenantUses,
+  now: number,
+  isCounted = false,
+): ReturnType<typeof takeThrottleSlot> {
+  const own = uses.get(organizationId) ?? new Map<string, number[]>();
+  uses.set(organizationId, own);
+  return takeThrottleSlot(isCounted ? claims.filter(({ notificationId }) => notificationId !== 0) : claims, own, now);
 }
 
 /** Returns one claim for each key; the longest window decides how long the uses are kept. */

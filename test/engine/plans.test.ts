@@ -80,7 +80,7 @@ import {
   storeHandedPagesAcrossTenants,
   storePageAcrossTenants,
 } from '../../src/db/ledger/expand/expand.ts';
-import { markStored } from '../../src/db/ledger/expand/new-deliveries.ts';
+import { listStored } from '../../src/db/ledger/expand/new-deliveries.ts';
 import { claimUnexpandedAcrossTenants } from '../../src/db/ledger/expand/unexpanded-counts.ts';
 import { findDueAcrossTenants } from '../../src/db/ledger/round-robin.ts';
 import {
@@ -727,7 +727,7 @@ async function runDigests(): Promise<unknown> {
   );
   const [first, second, third] = items.rows;
   const client = await pool.connect();
-  await markStored(client, organization, claimed[0]!.id, [toUser(5)]);
+  await listStored(client, organization, claimed[0]!.id, [toUser(5)]);
   client.release();
   await cancelDigestItems(pool, organization, claimed.at(-1)!.id);
   await pool.query('update occurrences set expires_at = now() where organization_id = $1 and id = $2', [

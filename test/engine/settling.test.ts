@@ -1,14 +1,13 @@
 /** What a worker does when outcomes cannot be stored. */
 import { expect, test } from 'vitest';
 import type { Delivery } from '../../src/db/ledger/deliver/deliveries.ts';
-import { type ClaimedDelivery, deliverAll } from '../../src/engine/deliver/deliver.ts';
-import type { Engine } from '../../src/engine/engine.ts';
+import { type ClaimedDelivery, type DeliverTools, deliverAll } from '../../src/engine/deliver/deliver.ts';
 import { Meters } from '../../src/engine/telemetry/meters.ts';
 import { Announcements } from '../../src/lib/caching/announcements.ts';
 
 const failure = new Error('the ledger is broken');
 /** Only what is needed for a message that was cancelled meanwhile. */
-const engine = {
+const tools = {
   stops: new Announcements(),
   log: { info() {}, warn() {}, error() {} },
   meters: new Meters({ inFlight: () => [], circuits: () => [], pools: {} }),
@@ -18,7 +17,7 @@ const engine = {
       throw failure;
     },
   },
-} as unknown as Engine;
+} as unknown as DeliverTools;
 
 test('a failed settlement rejects after all deliveries were processed, without unhandled rejections', async () => {
   const occurrence = { cancelled_at: new Date(), due_at: new Date() };
@@ -29,7 +28,7 @@ test('a failed settlement rejects after all deliveries were processed, without u
   const unhandled: unknown[] = [];
   const onRejection = (error: unknown) => unhandled.push(error);
   process.on('unhandledRejection', onRejection);
-  await expect(deliverAll(engine, ready as unknown as ClaimedDelivery[], () => {})).rejects.toBe(failure);
+  await expect(deliverAll(tools, ready as unknown as ClaimedDelivery[], () => {})).rejects.toBe(failure);
   await new Promise(setImmediate);
   process.off('unhandledRejection', onRejection);
   expect(unhandled).toEqual([]);

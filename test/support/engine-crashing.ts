@@ -10,7 +10,11 @@ parentPort!.postMessage({ kind: 'started' });
 setInterval(() => marker.beat(), 20);
 parentPort!.once('message', () => process.exit(0));
 setTimeout(() => {
-  marker.set(7, occurrence, delivery ? Number(delivery) : undefined);
+  const work = { organizationId: 7, occurrenceId: occurrence, deliveryId: delivery ? Number(delivery) : undefined };
+  void marker.during(work, mark => {
+    mark();
+    return new Promise(() => {});
+  });
   if (way === 'throws') throw new Error('broken on purpose');
   if (way === 'stalls') for (;;);
   if (way === 'fills') for (const kept = []; ; ) kept.push(new Array(1_000_000).fill(kept.length));

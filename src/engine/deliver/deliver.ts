@@ -7,13 +7,13 @@ import type pg from 'pg';
 import { recheck } from '../../core/decision/recheck.ts';
 import type { OccurrenceFacts } from '../../db/history/occurrences.ts';
 import { claimDeliveriesAcrossTenants, type Delivery, type Settlement } from '../../db/ledger/deliver/deliveries.ts';
-import { claimProgress, type Queue, type Shares } from '../../db/ledger/round-robin.ts';
+import { type ClaimRequest, claimProgress } from '../../db/ledger/round-robin.ts';
 import type { Announcements } from '../../lib/caching/announcements.ts';
 import type { Batcher } from '../../lib/load/batcher.ts';
 import type { Span, Traces } from '../../lib/telemetry/traces.ts';
 import { currentTime, timeAt } from '../../lib/time/clock.ts';
 import type { MissingVariables } from '../../pipeline/missing-variables.ts';
-import { acceptsAddress, type PlannedChannel } from '../../pipeline/plans.ts';
+import { acceptsAddress, type PlannedChannel, type Plans } from '../../pipeline/plans.ts';
 import type { Outcome, Outgoing } from '../../providers/sending.ts';
 import type { InboxWriter } from '../../services/audience/inbox.ts';
 import type { ChannelLimits } from '../limits/channel-limits.ts';
@@ -48,13 +48,12 @@ import {
   waitForNextDay,
 } from './settlements.ts';
 
-export interface DeliverTools extends MessageTools {
-  /** One connection, for claims only: see `indexScansOnly`. */
-  claims: pg.Pool;
-  /** For the few statements that run for every message, also with `indexScansOnly`. */
+/** What sending a delivery needs. */
+export interface DeliverTools {
+  /** For the few statements that run for every message, with `indexScansOnly`. */
   hot: pg.Pool;
-  /** The organization that was served last, for each queue and priority class. */
-  lastServed: Record<Queue, number[]>;
+  plans: Plans;
+  messages: MessageTools;
   /** Changes that can stop a message which is about to be sent, by organization. */
   stops: Announcements;
   /** Reads the state again after such a change. */
@@ -77,21 +76,26 @@ export interface DeliverTools extends MessageTools {
   traces: Traces | undefined;
 }
 
+interface ClaimTools {
+  /** One connection, for claims only: see `indexScansOnly`. */
+  claims: pg.Pool;
+  /** The organization that was served last, for each priority class. */
+  lastServed: number[];
+  meters: Meters;
+}
+
 /** Messages that are rendered before the event loop gets to run: about 2 ms of work. */
 const messagesPerTick = 50;
 
 /** Claims due deliveries of one priority class; undefined when nothing was due. */
 export async function claimDeliveries(
-  { claims, lastServed, meters }: DeliverTools,
-  owner: number,
-  priority: number,
-  max: number,
-  shares: Shares,
+  { claims, lastServed, meters }: ClaimTools,
+  { priority, ...more }: Omit<ClaimRequest, 'after'>,
 ): Promise<Delivery[] | undefined> {
-  const request = { priority, after: lastServed.deliveries[priority] ?? 0, max, owner, shares };
+  const request = { priority, after: lastServed[priority] ?? 0, ...more };
   const claimed = await claimDeliveriesAcrossTenants(claims, request);
   meters.batch('claim', claimed.length);
-  lastServed.deliveries[priority] = claimProgress(request, claimed).after;
+  lastServed[priority] = claimProgress(request, claimed).after;
   return claimed.length === 0 && request.after === 0 ? undefined : claimed;
 }
 
@@ -232,11 +236,11 @@ async function send(
     if ('status' in current) return { settlement: current };
 
     // Render, with files.
-    const message = await renderMessage(tools, delivery, current, span);
+    const message = await renderMessage(tools.messages, delivery, current, span);
     if ('status' in message) return { settlement: message };
     const { outgoing, snapshotId } = message;
     if (current.occurrence.attachments || outgoing.content.attachments) {
-      const loaded = await loadFiles(tools, delivery, current, outgoing.content);
+      const loaded = await loadFiles(tools.messages, delivery, current, outgoing.content);
       if (loaded && 'status' in loaded) return { settlement: loaded };
       files = loaded;
     }

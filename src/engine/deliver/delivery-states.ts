@@ -19,16 +19,11 @@ interface StateDeps {
 }
 
 const maxPerBatch = 500;
-/** More than a worker can have in flight. */
-const maxWaiting = 100_000;
 
 /** Reads the current state of deliveries, many at once. */
 export function createStateReader(deps: StateDeps): Batcher<Delivery, DeliveryState> {
   return new Batcher<Delivery, DeliveryState>(deliveries => readStates(deps, deliveries), {
     maxPerBatch,
-    maxWaiting,
-    full: () => new Error('too many deliveries are being checked'),
-    isItemError: () => false,
   });
 }
 

@@ -52,10 +52,6 @@ export class GoneAddresses {
       },
       {
         maxPerBatch: 1_000,
-        // More than a worker can have in flight.
-        maxWaiting: 100_000,
-        full: () => new Error('too many addresses are gone'),
-        isItemError: () => false,
       },
     );
   }

@@ -3,7 +3,6 @@
  * wait for this, and organizations take turns. The end of an occurrence is announced, so the database is polled rarely
  * while nothing waits.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { AppError } from '../../core/errors.ts';
 import { noteFor, type UpdateAction, updateActionFor, updateRetrySeconds } from '../../core/message/message-updates.ts';
@@ -23,6 +22,7 @@ import {
 } from '../../db/ledger/deliver/message-updates.ts';
 import { Batcher } from '../../lib/load/batcher.ts';
 import { ThreadsBusyError } from '../../lib/load/thread-pool.ts';
+import { PollLoop } from '../../lib/process/poll-loop.ts';
 import { currentTime, timeAt } from '../../lib/time/clock.ts';
 import { type Claim, startClaim } from '../../lib/time/elapsed.ts';
 import type { PlannedChannel } from '../../pipeline/plans.ts';
@@ -67,67 +67,35 @@ export class MessageUpdater {
   readonly #tools: UpdateTools;
   readonly #updatable: string[];
   readonly #outcomes: Batcher<UpdateOutcome, undefined>;
-  readonly #stop = new AbortController();
+  readonly loop: PollLoop;
   readonly #inFlight = new Set<Promise<void>>();
   /** The organization served last: the next round starts after it. */
   #lastServed = 0;
   /** Whether there was more to claim than capacity. */
   #isFull = false;
-  #isWoken = false;
-  #wake: () => void = () => {};
-  #running: Promise<void> | undefined;
 
   constructor(tools: UpdateTools) {
     this.#tools = tools;
     this.#updatable = listUpdatable(tools.providers);
+    this.loop = new PollLoop(
+      async () => (tools.isHeld() ? retryPollMs : this.#round()),
+      error => {
+        tools.log.warn({ err: error }, 'polling for due message updates failed; trying again');
+        return retryPollMs;
+      },
+    );
     const settle = async (outcomes: UpdateOutcome[]) => {
-      if (await settleUpdatesAcrossTenants(tools.queue, outcomes)) this.wake();
+      if (await settleUpdatesAcrossTenants(tools.queue, outcomes)) this.loop.wake();
       return outcomes.map(() => undefined);
     };
-    this.#outcomes = new Batcher(settle, {
-      maxPerBatch: 500,
-      maxWaiting: Number.POSITIVE_INFINITY,
-      full: () => new Error('never'),
-      isItemError: () => false,
-    });
-  }
-
-  start(): void {
-    this.#running = this.#run();
-  }
-
-  /** Looks for due updates now. */
-  wake(): void {
-    this.#isWoken = true;
-    this.#wake();
+    this.#outcomes = new Batcher(settle, { maxPerBatch: 500 });
   }
 
   /** Stops claiming and waits for updates in flight. */
   async stop(): Promise<void> {
-    this.#stop.abort();
-    this.wake();
-    await this.#running;
+    await this.loop.stop();
     await Promise.all(this.#inFlight);
     await this.#outcomes.drain();
-  }
-
-  async #run(): Promise<void> {
-    while (!this.#stop.signal.aborted) {
-      const woken = new Promise<void>(resolve => {
-        this.#wake = resolve;
-      });
-      this.#isWoken = false;
-      let pauseMs = retryPollMs;
-      try {
-        if (!this.#tools.isHeld()) pauseMs = await this.#round();
-      } catch (error) {
-        this.#tools.log.warn({ err: error }, 'polling for due message updates failed; trying again');
-      }
-      if (this.#isWoken) continue;
-      const timer = new AbortController();
-      await Promise.race([woken, sleep(pauseMs, undefined, { signal: timer.signal }).catch(() => {})]);
-      timer.abort();
-    }
   }
 
   /** Claims what there is capacity for. Returns how long to wait until the next round. */
@@ -142,7 +110,7 @@ export class MessageUpdater {
         continue;
       }
       const capacity = Math.min(maxPerTurn, maxInFlight - this.#inFlight.size);
-      if (capacity <= 0 || this.#stop.signal.aborted) {
+      if (capacity <= 0 || this.loop.isStopping) {
         this.#isFull = true;
         break;
       }
@@ -163,7 +131,7 @@ export class MessageUpdater {
       )
       .finally(() => {
         this.#inFlight.delete(done);
-        if (this.#isFull && this.#inFlight.size <= maxInFlight / 2) this.wake();
+        if (this.#isFull && this.#inFlight.size <= maxInFlight / 2) this.loop.wake();
       });
     this.#inFlight.add(done);
   }
@@ -173,7 +141,7 @@ export class MessageUpdater {
     const { occurrence_id, delivery_id, claims, change, changed_by: by, attempts } = update;
     if (delivery_id === 0) {
       await listMessagesToUpdate(queue, organizationId, occurrence_id, { updatable: this.#updatable, pageSize });
-      this.wake();
+      this.loop.wake();
       return;
     }
     const key = { organization_id: organizationId, occurrence_id, delivery_id, claims, change };

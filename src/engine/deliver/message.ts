@@ -87,17 +87,13 @@ async function render(
   const { channel, plan } = context;
   const { category } = plan.topic;
   const html = channel.providers[delivery.provider_index]!.provider.reads !== 'text';
-  const mark = () => tools.marker.set(delivery.organization_id, delivery.occurrence_id, delivery.id);
   const notification = plan.notifications.find(one => one.id === delivery.notification_id);
   const digestItems = await readDigest(tools, delivery, notification?.maxItems);
   if (digestItems) linkDigestItems(span, context.occurrence.traceparent, digestItems.traceparents);
-  const request = { ...context, delivery, mark, ...(digestItems && { digestItems }) };
-  const { content, message, renderContext, links, acknowledgeUrl, locale } = await renderDelivery(
-    tools.plans,
-    request,
-    html,
+  const { content, message, renderContext, links, acknowledgeUrl, locale } = await tools.marker.during(
+    { organizationId: delivery.organization_id, occurrenceId: delivery.occurrence_id, deliveryId: delivery.id },
+    mark => renderDelivery(tools.plans, { ...context, delivery, mark, ...(digestItems && { digestItems }) }, html),
   );
-  tools.marker.clear();
   const snapshotId = await tools.snapshots.store(message, plan, channel, renderContext);
   const outgoing: Outgoing = {
     id: `${delivery.occurrence_id}.${delivery.id}`,

@@ -37,9 +37,6 @@ export class Outcomes {
       },
       {
         maxPerBatch: 1_000,
-        maxWaiting: Number.POSITIVE_INFINITY,
-        full: () => new Error('never'),
-        isItemError: () => false,
         // Batches of about ten took a quarter of the cost of an email.
         linger: { ms: 40, enough: 250 },
       },

@@ -9,7 +9,6 @@ import { findRecipientsAcrossTenants } from '../../db/audience/recipients.ts';
 import { inLedgerTransaction } from '../../db/connection/transaction.ts';
 import { listNotifiedRecipients } from '../../db/ledger/deliver/notified.ts';
 import type { StoredDelivery } from '../../db/ledger/expand/expand.ts';
-import { claimProgress } from '../../db/ledger/round-robin.ts';
 import {
   type ClaimedStep,
   claimStepsAcrossTenants,
@@ -24,72 +23,58 @@ import type { Span } from '../../lib/telemetry/traces.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import { circumstancesOf, decidePage } from '../../pipeline/decide.ts';
 import type { EventPlan, PlannedNotification } from '../../pipeline/event-plan.ts';
-import { RecipientReader } from '../../pipeline/recipients.ts';
+import {
+  type PlannedDelivery,
+  placeDeliveries,
+  planDelivery,
+  planPage,
+  reasonForNoDeliveries,
+  toFacts,
+} from '../../pipeline/page.ts';
+import type { RecipientReader } from '../../pipeline/recipients.ts';
 import { applyUnless, refuseStep } from '../../pipeline/steps.ts';
 import { markSuppressed } from '../../pipeline/suppressions.ts';
 import { groupThrottledMessages, type ThrottledMessage, throttle } from '../../pipeline/throttle.ts';
-import type { Engine } from '../engine.ts';
-import { endPages, setEventAttributes, startPage } from '../telemetry/spans.ts';
+import { setEventAttributes, startPage } from '../telemetry/spans.ts';
 import {
-  type Capacity,
+  type DecidedPage,
+  decideMany,
   decideSafely,
   deferOverflow,
+  type ExpandTools,
+  type Expansion,
   type ExpansionResult,
-  type PlannedDelivery,
-  planDelivery,
-  planPage,
-  readConnections,
-  reasonForNoDeliveries,
+  expandQueue,
+  logLimit,
+  nothing,
+  recipientReader,
   retryPageMs,
-  toExpansionResult,
-} from './page.ts';
+  type Turn,
+} from './frame.ts';
 
 /** Runs per claim: few, because each may have a full page of recipients. */
 const maxClaimedSteps = 50;
 
-interface RunPage extends StepPage<PlannedDelivery> {
+interface RunPage extends StepPage<PlannedDelivery>, DecidedPage {
   throttled: ThrottledMessage[];
-  span?: Span | undefined;
 }
 
 /** Executes due runs of one priority class; undefined when there were none. */
-export async function runSteps(
-  engine: Engine,
-  owner: number,
-  priority: number,
-  capacity: Capacity,
-): Promise<ExpansionResult | undefined> {
-  const after = engine.lastServed.steps[priority] ?? 0;
-  const request = { priority, after, max: maxClaimedSteps, owner, shares: capacity.shares(priority) };
-  const readAt = engine.stops.generation;
-  const claimed = await claimStepsAcrossTenants(engine.claims, request);
-  engine.lastServed.steps[priority] = claimProgress(request, claimed).after;
-  if (claimed.length === 0) return after === 0 ? undefined : toExpansionResult([], [], { isDrained: false, readAt });
-  const pages = await decideMany(engine, claimed, capacity.pageSize(priority));
-  deferOverflow(pages, capacity);
-  const { stored, kept } = await storePages(engine, owner, pages);
-  endPages(kept);
-  engine.meters.batch('expand', kept.length);
-  engine.meters.expanded(kept);
+export async function runSteps(tools: ExpandTools, turn: Turn): Promise<ExpansionResult | undefined> {
+  const { owner, priority, capacity } = turn;
+  const claim = { queue: 'steps', max: maxClaimedSteps } as const;
+  const result = await expandQueue<ClaimedStep>(tools, claim, turn, async (request, noteClaimed) => {
+    const claimed = noteClaimed(await claimStepsAcrossTenants(tools.claims, request));
+    const recipients = recipientReader(tools);
+    const limit = capacity.pageSize(priority);
+    const decided = await decideMany(claimed, limit, one => decideClaimed(tools, recipients, one, limit));
+    // The others are due again immediately.
+    const left = claimed.slice(decided.length).map(one => putOff(one, new Date(currentTime()), null));
+    return storePages(tools, owner, deferOverflow([...decided, ...left], capacity));
+  });
   // Hints for further pages are not needed: runs that are due now are claimed in the next round, later ones when they
   // are due.
-  return { ...toExpansionResult(kept, stored, { isDrained: false, readAt }), next: new Set() };
-}
-
-/** Decides runs until they have about a page of recipients together; the others are due again immediately. */
-async function decideMany(engine: Engine, claimed: ClaimedStep[], limit: number): Promise<RunPage[]> {
-  const recipients = new RecipientReader(readConnections(engine), { usage: engine.usage });
-  const pages: RunPage[] = [];
-  let decided = 0;
-  for (const step of claimed) {
-    const page =
-      decided < limit
-        ? await decideClaimed(engine, recipients, step, limit)
-        : putOff(step, new Date(currentTime()), null);
-    decided += page.deliveries.length;
-    pages.push(page);
-  }
-  return pages;
+  return result && { ...result, next: new Set() };
 }
 
 interface StoreResult {
@@ -98,46 +83,53 @@ interface StoreResult {
 }
 
 /** Stores the pages, all or none. Pages whose occurrence ended meanwhile are released, and the rest is stored again. */
-async function storePages(engine: Engine, owner: number, pages: RunPage[]) {
-  let kept = pages;
+async function storePages(tools: ExpandTools, owner: number, decided: RunPage[]): Promise<Expansion> {
+  let kept = decided;
   while (kept.length > 0) {
-    const throttled = kept.flatMap(page => page.throttled);
-    const { stored, lost } = await inLedgerTransaction<StoreResult>(engine.hot, async (client, { rollback }) => {
-      await throttle(client, throttled, currentTime());
-      for (const page of kept) settleRun(page);
-      const lost = await lockRunsAcrossTenants(client, owner, kept);
+    let pages = kept;
+    const { stored, lost } = await inLedgerTransaction<StoreResult>(tools.hot, async (client, { rollback }) => {
+      const throttled = kept.flatMap(page => page.throttled);
+      const refused = await throttle(client, throttled, currentTime());
+      pages = kept.map(page => settleRun(refuseThrottled(page, refused)));
+      const lost = await lockRunsAcrossTenants(client, owner, pages);
       if (lost.size > 0) return rollback({ stored: [], lost });
-      return { stored: await storeStepPagesAcrossTenants(client, owner, kept), lost };
+      return { stored: await storeStepPagesAcrossTenants(client, owner, pages), lost };
     });
-    if (lost.size === 0) return { stored, kept };
-    await releaseRunsAcrossTenants(engine.hot, owner, [...lost]);
-    kept = kept.filter(page => !lost.has(page));
+    if (lost.size === 0) return { pages, stored, ended: [] };
+    await releaseRunsAcrossTenants(tools.hot, owner, [...lost]);
+    kept = kept.filter((_, i) => !lost.has(pages[i]!));
   }
-  return { stored: [], kept };
+  return nothing;
+}
+
+function refuseThrottled(page: RunPage, refused: ReadonlySet<ThrottledMessage>): RunPage {
+  const positions = page.throttled.filter(one => refused.has(one)).flatMap(one => one.positions);
+  if (positions.length === 0) return page;
+  const placements = new Map(positions.map(position => [position, 'refused' as const]));
+  return { ...page, deliveries: placeDeliveries(page.deliveries, placements) };
 }
 
 /** After the last page, marks a run that notified no one as skipped, with the reason. */
-function settleRun(page: RunPage): void {
-  if (page.status !== 'done') return;
+function settleRun(page: RunPage): RunPage {
+  if (page.status !== 'done') return page;
   const notified = page.step.messages + page.deliveries.filter(one => one.status !== 'suppressed').length;
-  if (notified > 0) return;
-  page.status = 'skipped';
-  page.reason = page.deliveries[0]?.reason ?? page.reason ?? 'no_recipients';
+  if (notified > 0) return page;
+  return { ...page, status: 'skipped', reason: page.deliveries[0]?.reason ?? page.reason ?? 'no_recipients' };
 }
 
 function decideClaimed(
-  engine: Engine,
+  tools: ExpandTools,
   recipients: RecipientReader,
   step: ClaimedStep,
   limit: number,
 ): Promise<RunPage> {
-  const span = startPage(engine, 'step', step.occurrence);
+  const span = startPage(tools, 'step', step.occurrence);
   span?.set({ 'belfry.step': step.number });
   return decideSafely(
-    engine,
+    tools,
     step.occurrence,
     span,
-    () => decideRun(engine, recipients, step, limit, span),
+    () => decideRun(tools, recipients, step, limit, span),
     until => putOff(step, until, null),
   );
 }
@@ -155,7 +147,7 @@ function putOff(step: ClaimedStep, due_at: Date, reason: Reason | null): RunPage
 }
 
 async function decideRun(
-  engine: Engine,
+  tools: ExpandTools,
   recipients: RecipientReader,
   step: ClaimedStep,
   limit: number,
@@ -170,7 +162,7 @@ async function decideRun(
   if (!isResolution && occurrence.acknowledged_at) return end('acknowledged');
   const now = currentTime();
   if (occurrence.expires_at && occurrence.expires_at.getTime() <= now) return end('expired');
-  const plan = await engine.plans.findEvent(step.organization_id, occurrence.event_id);
+  const plan = await tools.plans.findEvent(step.organization_id, occurrence.event_id);
   if (!plan) return end('event.missing');
   if (!plan.active) return end('event.inactive');
   setEventAttributes(span, plan);
@@ -180,7 +172,7 @@ async function decideRun(
   if (step.began_at.getTime() + notification.steps.giveUpMs <= now) return end('gave_up');
   if (plan.paused) return putOff(step, new Date(now + retryPageMs), 'event.paused');
   const context = { plan, notification, occurrence, limit, now };
-  return isResolution ? decideResolution(engine, step, context) : decideStep(engine, recipients, step, context);
+  return isResolution ? decideResolution(tools, step, context) : decideStep(tools, recipients, step, context);
 }
 
 interface RunContext {
@@ -192,7 +184,7 @@ interface RunContext {
 }
 
 async function decideStep(
-  engine: Engine,
+  tools: ExpandTools,
   recipients: RecipientReader,
   step: ClaimedStep,
   { plan, notification, occurrence, limit, now }: RunContext,
@@ -216,32 +208,24 @@ async function decideStep(
     notificationId: notification.id,
     context: occurrence.context,
   };
-  const mark = () => engine.marker.set(step.organization_id, step.occurrence_id);
-  const refused = from ? undefined : await refuseStep(engine.hot, planned, escalation);
+  const refused = from ? undefined : await refuseStep(tools.hot, planned, escalation);
   if (refused) return pageOf(step, { status: 'skipped', reason: refused, next });
-  const decided = await decidePage({ plans: engine.plans, recipients }, plan, {
-    context: occurrence.context,
-    options,
-    cursor: from,
-    limit,
-    now,
-    mark,
-    only: planned.notification,
+  const request = { context: occurrence.context, options, cursor: from, limit, now, only: planned.notification };
+  const decided = await tools.marker.during(escalation, async mark => {
+    const page = await decidePage({ plans: tools.plans, recipients }, plan, { ...request, mark });
+    return { ...page, decisions: await applyUnless(tools.hot, planned, escalation, page.decisions, mark) };
   });
-  await applyUnless(engine.hot, planned, escalation, decided.decisions, mark);
-  engine.marker.clear();
-  const { deliveries, cursor, limit: overLimit } = planPage(engine, plan, occurrence, from, decided);
-  for (const { delivery } of deliveries) delivery.step = step.number;
+  const page = planPage(plan, occurrence, from, decided, step.number);
+  const { decisions, deliveries, cursor, limit: overLimit } = page;
+  logLimit(tools, overLimit, occurrence);
   return pageOf(step, {
     status: cursor ? 'waiting' : 'done',
     cursor,
     due_at: cursor ? new Date(now) : null,
     next: cursor ? null : next,
     reason: cursor ? null : (overLimit ?? (deliveries.length > 0 ? null : reasonForNoDeliveries(decided))),
-    deliveries: deliveries.map(({ delivery }) => delivery),
-    throttled: groupThrottledMessages(plan, occurrence.context, deliveries, {
-      refuse: ({ delivery }) => Object.assign(delivery, { status: 'suppressed', reason: 'throttled', due_at: null }),
-    }),
+    deliveries,
+    throttled: groupThrottledMessages(plan, occurrence.context, decisions),
   });
 }
 
@@ -250,22 +234,23 @@ async function decideStep(
  * longer be notified.
  */
 async function decideResolution(
-  engine: Engine,
+  tools: ExpandTools,
   step: ClaimedStep,
   { plan, notification, occurrence, limit, now }: RunContext,
 ): Promise<RunPage> {
   const { organization_id: organizationId, occurrence_id, cursor: from } = step;
   const options = occurrence.options as TriggerOptions;
   const page = { after: from?.after ?? 0, limit };
-  const notified = await listNotifiedRecipients(engine.hot, organizationId, occurrence_id, notification.id, page);
+  const notified = await listNotifiedRecipients(tools.hot, organizationId, occurrence_id, notification.id, page);
   const users = [...new Set(notified.map(one => one.user_id))];
   const people = await findRecipientsAcrossTenants(
-    engine.hot,
+    tools.hot,
     users.map(userId => ({ organizationId, userId })),
   );
-  await markSuppressed(readConnections(engine), people);
-  const channels = await engine.plans.listChannels(organizationId);
+  await markSuppressed({ pool: tools.hot, plans: tools.plans }, people);
+  const channels = await tools.plans.listChannels(organizationId);
   const circumstances = circumstancesOf(plan, notification, options, now);
+  const facts = toFacts(occurrence);
   const deliveries = notified.flatMap(({ user_id, channel_id, address }): PlannedDelivery[] => {
     const person = people.find(one => one.user_id === user_id);
     const channel = channels.find(one => one.id === channel_id);
@@ -283,7 +268,7 @@ async function decideResolution(
       isUrgent: circumstances.isUrgent,
     };
     const priority = priorityOf(options, notification.priority, from !== null);
-    return [{ ...planDelivery(decision, occurrence, priority), step: step.number }];
+    return [planDelivery(decision, facts, priority, step.number)];
   });
   const isFull = users.length === limit;
   const cursor = isFull ? { notification: notification.id, source: 'notified', after: Math.max(...users) } : null;

@@ -2,7 +2,7 @@
  * Counts the recipients whom an occurrence never reached, because it was cancelled or stopped otherwise during its expansion. The
  * same decisions are made as for an expansion, page by page, but none is stored.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
 import { isExcludedByTrigger } from '../../core/decision/decide.ts';
 import type { TriggerOptions } from '../../core/trigger.ts';
 import {
@@ -10,14 +10,17 @@ import {
   claimUnexpandedAcrossTenants,
   storeUnexpandedPage,
 } from '../../db/ledger/expand/unexpanded-counts.ts';
+import { PollLoop } from '../../lib/process/poll-loop.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import { decidePage } from '../../pipeline/decide.ts';
 import { planDeletedEvent } from '../../pipeline/event-plan.ts';
 import { RecipientReader } from '../../pipeline/recipients.ts';
-import type { Engine } from '../engine.ts';
-import { readConnections } from './page.ts';
+import type { ExpandTools } from './frame.ts';
 
-type CountTools = Pick<Engine, 'db' | 'hot' | 'pool' | 'plans' | 'marker' | 'log'> & { isHeld: () => boolean };
+interface CountTools extends Pick<ExpandTools, 'db' | 'hot' | 'plans' | 'marker' | 'log'> {
+  pool: pg.Pool;
+  isHeld: () => boolean;
+}
 
 const pageSize = 1_000;
 /** Looks for occurrences of workers that have ended; others announce them. */
@@ -25,47 +28,22 @@ const pollEveryMs = 30_000;
 
 export class UnexpandedCounter {
   readonly #tools: CountTools;
-  readonly #stop = new AbortController();
-  #running: Promise<void> | undefined;
-  #wake = () => {};
-  #isWoken = false;
+  readonly loop: PollLoop;
 
   constructor(tools: CountTools) {
     this.#tools = tools;
+    this.loop = new PollLoop(
+      () => this.#countAll(),
+      error => {
+        tools.log.warn({ err: error }, 'counting the recipients of a stopped occurrence failed; trying again');
+        return pollEveryMs;
+      },
+    );
   }
 
-  start(): void {
-    this.#running = this.#run();
-  }
-
-  wake(): void {
-    this.#isWoken = true;
-    this.#wake();
-  }
-
-  async stop(): Promise<void> {
-    this.#stop.abort();
-    this.wake();
-    await this.#running;
-  }
-
-  async #run(): Promise<void> {
-    const { signal } = this.#stop;
-    while (!signal.aborted) {
-      const woken = new Promise<void>(resolve => {
-        this.#wake = resolve;
-      });
-      this.#isWoken = false;
-      try {
-        while (!signal.aborted && !this.#tools.isHeld() && (await this.#countNext()));
-      } catch (error) {
-        this.#tools.log.warn({ err: error }, 'counting the recipients of a stopped occurrence failed; trying again');
-      }
-      if (this.#isWoken) continue;
-      const timer = new AbortController();
-      await Promise.race([woken, sleep(pollEveryMs, undefined, { signal: timer.signal }).catch(() => {})]);
-      timer.abort();
-    }
+  async #countAll(): Promise<number> {
+    while (!this.loop.isStopping && !this.#tools.isHeld() && (await this.#countNext()));
+    return pollEveryMs;
   }
 
   /** Counts one page. Returns false if there was none. */
@@ -78,18 +56,19 @@ export class UnexpandedCounter {
   }
 
   async #countPage(claimed: ClaimedCount) {
-    const { plans, marker } = this.#tools;
+    const { db, hot, plans, marker } = this.#tools;
     const { organization_id, id, event_id, project_id, context, cursor: from } = claimed;
     // It was deleted meanwhile.
     if (context === null) return { count: 0, cursor: null };
     const plan = (await plans.findEvent(organization_id, event_id)) ?? planDeletedEvent(organization_id, project_id);
     const options = claimed.options as TriggerOptions;
     // Without a quota, no users are created.
-    const recipients = new RecipientReader(readConnections(this.#tools), {});
-    const mark = () => marker.set(organization_id, id);
-    const page = { context, options, cursor: from, limit: pageSize, mark, now: currentTime() };
-    const { decisions, cursor } = await decidePage({ plans, recipients }, plan, page);
-    marker.clear();
+    const recipients = new RecipientReader({ db, pool: hot, plans }, {});
+    const page = { context, options, cursor: from, limit: pageSize, now: currentTime() };
+    const work = { organizationId: organization_id, occurrenceId: id };
+    const { decisions, cursor } = await marker.during(work, mark =>
+      decidePage({ plans, recipients }, plan, { ...page, mark }),
+    );
     return { count: decisions.filter(({ reason }) => !isExcludedByTrigger(reason)).length, cursor };
   }
 }

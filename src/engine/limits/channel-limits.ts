@@ -12,7 +12,7 @@ import type pg from 'pg';
 import type { Slots } from '../../db/ledger/deliver/channel-limits.ts';
 import type { Delivery } from '../../db/ledger/deliver/deliveries.ts';
 import { currentTime } from '../../lib/time/clock.ts';
-import type { PlannedChannel } from '../../pipeline/plans.ts';
+import { isLimited, type PlannedChannel } from '../../pipeline/plans.ts';
 import { ChannelRateLimiter } from './channel-rate.ts';
 import type { Admission, Limit, Refusal } from './limits.ts';
 import { ChannelSlots } from './slots.ts';
@@ -174,10 +174,6 @@ export class ChannelLimits implements Limit {
       detail: `the channel is limited to ${detail}`,
     };
   }
-}
-
-export function isLimited({ ratePerSecond, concurrency }: PlannedChannel): boolean {
-  return ratePerSecond !== null || concurrency !== null;
 }
 
 function capacityOf({ channel, slots, pace }: ChannelLimiter, now: number): number {

@@ -33,9 +33,6 @@ export class ChannelRateLimiter {
     this.#channel = channel;
     this.#reservations = new Batcher(requests => this.#reserve(requests), {
       maxPerBatch: 5_000,
-      maxWaiting: Number.POSITIVE_INFINITY,
-      full: () => new Error('never'),
-      isItemError: () => false,
     });
   }
 

@@ -72,9 +72,6 @@ export class DayLimits implements Limit {
           requests => this.#reserve(organizationId, channelId, provider, created, requests.length),
           {
             maxPerBatch: 5_000,
-            maxWaiting: Number.POSITIVE_INFINITY,
-            full: () => new Error('never'),
-            isItemError: () => false,
           },
         ),
       };

@@ -11,11 +11,11 @@ interface QueuedItem<Item, Result> {
 
 export interface BatcherOptions<Item> {
   maxPerBatch: number;
-  /** With more items waiting, `add` rejects with the error of `full`, so that memory stays bounded. */
-  maxWaiting: number;
-  full: () => Error;
-  /** Returns whether an error is caused by an item, not by the store. */
-  isItemError: (error: unknown) => boolean;
+  /** With more items waiting, `add` rejects with the error of `full`, so that memory stays bounded. Default: any number. */
+  maxWaiting?: number;
+  full?: () => Error;
+  /** Returns whether an error is caused by an item, not by the store. Default: none is. */
+  isItemError?: (error: unknown) => boolean;
   /** Delays a batch until `ms` after the previous one, unless `enough` items wait. There is no delay when idle. */
   linger?: { ms: number; enough: number };
   /** Shares batches between groups by size. Default: one group, and items have no size. */
@@ -34,6 +34,8 @@ export interface Share<Item> {
   /** A group's turn ends once it has added this much to the batch. */
   sizePerTurn: number;
 }
+
+const tooMany = () => new Error('too many items are waiting');
 
 export class Batcher<Item, Result> {
   /** Queues in the order of their turns; groups without items have none. */
@@ -57,7 +59,7 @@ export class Batcher<Item, Result> {
 
   /** An urgent item makes the batch start at once. */
   add(item: Item, isUrgent = false): Promise<Result> {
-    const { maxWaiting, full, share } = this.#options;
+    const { maxWaiting = Number.POSITIVE_INFINITY, full = tooMany, share } = this.#options;
     const group = share?.groupOf(item) ?? 0;
     const queue = this.#queues.get(group) ?? [];
     const room = maxWaiting - this.#waiting;
@@ -93,7 +95,7 @@ export class Batcher<Item, Result> {
           entry.resolve(results[i]!);
         });
       } catch (error) {
-        if (batch.length > 1 && this.#options.isItemError(error)) await this.#writeOneByOne(batch);
+        if (batch.length > 1 && this.#options.isItemError?.(error)) await this.#writeOneByOne(batch);
         else for (const entry of batch) entry.reject(error);
       }
     }

@@ -40,8 +40,6 @@ export function createInboxWriter(pool: pg.Pool): InboxWriter {
     },
     {
       maxPerBatch: 500,
-      maxWaiting: Number.POSITIVE_INFINITY,
-      full: () => new Error('never'),
       isItemError: error => sqlState(error) !== undefined && !isUnavailable(error),
     },
   );

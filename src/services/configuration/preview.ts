@@ -251,7 +251,9 @@ async function renderPreview(
     const message = { ...draft.message, overrides: Object.fromEntries(overrides) };
     const sources = () => ({ content: message, layout });
     const content = await rendering.render(plan.organization.id, compileMessage(message, 'checked'), sources, {
-      ...optionsFor(renderContext, occurrence, person, address, links, {
+      ...optionsFor(renderContext, occurrence, person, {
+        address,
+        links,
         acknowledge_url: plans.acknowledgeUrlFor(person, occurrence.id, 'address'),
         step: 1,
         digestItems,

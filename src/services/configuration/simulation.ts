@@ -8,7 +8,7 @@ import type { ResolvedPath } from '../../db/configuration/organizations.ts';
 import type { Cursor } from '../../db/ledger/cursor.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import { decidePage, type RecipientDecision } from '../../pipeline/decide.ts';
-import { planDigests, simulateDigests } from '../../pipeline/digest.ts';
+import { type Placement, planDigests, simulateDigests } from '../../pipeline/digest.ts';
 import type { EventPlan, PlannedNotification } from '../../pipeline/event-plan.ts';
 import { renderDelivery } from '../../pipeline/messages.ts';
 import { RecipientReader } from '../../pipeline/recipients.ts';
@@ -90,12 +90,13 @@ export async function simulate(
       limit: recipientsAtOnce,
       now,
     });
-    await simulateDigests(deps.pool, planDigests(plan, context, page.decisions, digestHandlers), now);
+    const placements = await simulateDigests(deps.pool, planDigests(plan, context, page.decisions), now);
+    const decisions = page.decisions.map((decision, position) => place(decision, placements.get(position)));
     for (const notification of page.stepped) stepped.add(notification);
     for (const { notification, reason } of page.refused) {
       summaries[plan.notifications.indexOf(notification)]!.reason = reason;
     }
-    for (const decision of page.decisions) {
+    for (const decision of decisions) {
       const summary = summaries[plan.notifications.indexOf(decision.notification)]!;
       const { reason, dueAt } = decision;
       // A held message is sent later and counts as a delivery.
@@ -103,7 +104,7 @@ export async function simulate(
       const counts = dueAt ? summary.held : summary.suppressed;
       if (reason) counts[reason] = (counts[reason] ?? 0) + 1;
     }
-    if (people !== 'none') keepFirst(shown, page.decisions);
+    if (people !== 'none') keepFirst(shown, decisions);
     cursor = page.cursor;
     examined += recipientsAtOnce;
   } while (cursor && examined < maxRecipients);
@@ -133,14 +134,14 @@ function limitedToNamed(): AppError {
   );
 }
 
-const digestHandlers = {
-  refuse: (decision: RecipientDecision) => Object.assign(decision, { reason: 'throttled', dueAt: undefined }),
-  join: (decision: RecipientDecision, { items, closesAt }: { items: number; closesAt: Date }) => {
-    const others = items === 0 ? undefined : `${items} collected so far`;
-    Object.assign(decision, { reason: 'digest', dueAt: closesAt, detail: others });
-  },
-  send: (decision: RecipientDecision) => Object.assign(decision, { reason: undefined, dueAt: undefined }),
-};
+function place(decision: RecipientDecision, placement: Placement | undefined): RecipientDecision {
+  if (!placement) return decision;
+  if (placement === 'refused') return { ...decision, reason: 'throttled', dueAt: undefined };
+  if (placement === 'sent') return { ...decision, reason: undefined, dueAt: undefined };
+  const { items, closesAt } = placement.digest;
+  const detail = items === 0 ? undefined : `${items} collected so far`;
+  return { ...decision, reason: 'digest', dueAt: closesAt, detail };
+}
 
 /** Keeps the first decisions, preferring messages that would be sent. */
 function keepFirst(shown: StepDecision[], decisions: StepDecision[]): void {

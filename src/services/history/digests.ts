@@ -30,8 +30,5 @@ export function createDigestCloser(pool: pg.Pool, reportEnded: (outcomes: Occurr
   };
   return new Batcher(close, {
     maxPerBatch: digestsPerRead,
-    maxWaiting: Number.POSITIVE_INFINITY,
-    full: () => new Error('never'),
-    isItemError: () => false,
   });
 }

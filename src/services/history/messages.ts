@@ -53,7 +53,9 @@ export async function viewMessage(
   const links = category && deps.plans.linksFor(recipient, category, channel.type);
   const digestItems = await readDigestItems(deps, organizationId, delivery, renderContext.max_items);
   return deps.rendering.render(organizationId, compileMessage(content, 'checked'), () => ({ content, layout }), {
-    ...optionsFor(renderContext, occurrence, person, delivery.address, links, {
+    ...optionsFor(renderContext, occurrence, person, {
+      address: delivery.address,
+      links,
       acknowledge_url: delivery.step > 0 ? deps.plans.acknowledgeUrlFor(recipient, occurrenceId, recipient.reach) : '',
       step: delivery.step,
       digestItems,

@@ -151,13 +151,13 @@ const findStored = {
       and ${addressInOnce} = g.target`,
 };
 
-/** Marks the deliveries of a page that an earlier page has already stored: they are in a digest, or were sent. */
-export async function markStored(
+/** Returns the positions of deliveries that an earlier page has already stored: they are in a digest, or were sent. */
+export async function listStored(
   client: pg.PoolClient,
   organizationId: number,
   occurrenceId: string,
-  deliveries: (NewDelivery & { isStored?: boolean })[],
-): Promise<void> {
+  deliveries: NewDelivery[],
+): Promise<Set<number>> {
   const values = [
     organizationId,
     occurrenceId,
@@ -166,5 +166,5 @@ export async function markStored(
     deliveries.map(one => one.address ?? `#${one.user_id}`),
   ];
   const { rows } = await client.query<{ nth: number }>({ ...findStored, values });
-  for (const { nth } of rows) deliveries[nth - 1]!.isStored = true;
+  return new Set(rows.map(({ nth }) => nth - 1));
 }

@@ -40,7 +40,6 @@ export class TrackedUses {
     this.#batcher = new Batcher(uses => this.#store(uses), {
       ...batches,
       full: () => new Error('too many opens and clicks are waiting to be stored'),
-      isItemError: () => false,
       share: { groupOf: one => one.organizationId, sizeOf: () => 1, maxSizePerBatch: 500, sizePerTurn: 50 },
     });
   }
