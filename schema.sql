@@ -528,14 +528,6 @@ CREATE TABLE sessions (
 );
 CREATE INDEX sessions_by_account ON sessions (account_id);
 
-CREATE TABLE sign_in_attempts (
-  email_hash bytea NOT NULL,
-  attempts integer NOT NULL,
-  since timestamptz NOT NULL DEFAULT now(),
-  locked_until timestamptz,
-  CONSTRAINT sign_in_attempts_pkey PRIMARY KEY (email_hash)
-);
-
 CREATE TABLE invites (
   organization_id bigint NOT NULL,
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -1188,8 +1180,6 @@ AS $function$
 begin
   if tg_op = 'UPDATE' then
     perform pg_notify('belfry_changed', 'user ' || new.id);
-    -- For processes of the previous version, which end the streams of these users.
-    perform pg_notify('belfry_inbox', 'revoked ' || new.organization_id || ':' || new.id);
   elsif (select count(*) from (select from gone limit 101) first) > 100 then
     perform pg_notify('belfry_changed', organization_id::text)
       from (select distinct organization_id from gone) organizations;

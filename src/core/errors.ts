@@ -140,6 +140,7 @@ const catalogue = {
   'secret.unreadable': ['internal', 'A stored secret cannot be decrypted'],
   'secret.key_in_use': ['conflict', 'The old key is still in use'],
   'schema.newer': ['internal', 'The database is newer than this program'],
+  'schema.unsupported': ['internal', 'The database is from before 0.1.0'],
   'database.unsupported': ['internal', 'This PostgreSQL version is not supported'],
   'database.missing': ['not_found', 'The database does not exist'],
   'backup.failed': ['internal', 'The backup could not be created or read'],

@@ -370,7 +370,7 @@ describe('migrate and doctor', () => {
       belfry(['doctor', '--json'], onEmpty),
     ]);
     expect(again).toEqual(first);
-    expect(JSON.parse(json.stdout).applied).toContain('0001_foundation');
+    expect(JSON.parse(json.stdout).applied).toContain('0001_initial');
     expect(here).toMatchObject({ code: 0, stderr: '' });
     expect(here.stdout).toMatch(/^ok +database +PostgreSQL \d/m);
     expect(here.stdout).toMatch(/\nAll checks passed\.\n$/);

@@ -56,7 +56,7 @@ async function expectHeld(tenant: Tenant, id: string): Promise<void> {
 
 test('too many permanent bounces hold bulk messages until the channel is resumed; all others are sent', async () => {
   const tenant = await tenantWith();
-  const receiver = await openReceiver(tenant, ['channel.bulk_paused']);
+  const receiver = await openReceiver(tenant, ['channel.reputation_low']);
   const refs = await sendToAll(tenant);
   await bounce(tenant, refs.slice(0, 10));
   await report(tenant, 'bounced', refs.slice(50, 70), { permanent: false });
@@ -83,7 +83,7 @@ test('too many permanent bounces hold bulk messages until the channel is resumed
   expect(metrics).toMatch(/^belfry_feedback_events_total\{source="postmark",type="bounced"\} 31$/m);
 
   await bounce(tenant, [refs[11]!]);
-  const [message] = await receiver.until('channel.bulk_paused', 1);
+  const [message] = await receiver.until('channel.reputation_low', 1);
   expect(message!.data).toMatchObject({ channel: 'sandbox', reason, bounced: 11, complained: 0 });
   const audit = await tenant.ask({ path: `/api/o/${tenant.slug}/audit/?noun=channel&action=pause` });
   expect(audit.body).toMatchObject([{ path: 'sandbox', after: { scope: 'bulk', reason, bounced: 11 } }]);

@@ -38,7 +38,7 @@ export const texts = isolated({
     'address.disabled': 'A person’s address was disabled, by its provider or manually.',
     'channel.unhealthy': 'A channel’s provider keeps failing and is backing off.',
     'channel.recovered': 'The channel’s provider works again.',
-    'channel.bulk_paused': 'Bulk messages of a channel were paused: too many bounced or were reported as spam.',
+    'channel.reputation_low': 'Bulk messages of a channel were paused: too many bounced or were reported as spam.',
     'webhook.test': 'A test message.',
   } as Record<string, string>,
   enabled: 'Enabled',

@@ -42,7 +42,7 @@ export interface WebhookData {
   'address.disabled': { address: number; name: string; user_id: number; by: 'provider' | 'person' };
   'channel.unhealthy': { channel: string; provider: string; links?: Links };
   'channel.recovered': { channel: string; since: string; links?: Links };
-  'channel.bulk_paused': {
+  'channel.reputation_low': {
     channel: string;
     reason: string;
     messages: number;

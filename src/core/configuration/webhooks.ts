@@ -16,7 +16,7 @@ export const webhookTypes = [
   'address.disabled',
   'channel.unhealthy',
   'channel.recovered',
-  'channel.bulk_paused',
+  'channel.reputation_low',
 ] as const;
 export type WebhookType = (typeof webhookTypes)[number];
 

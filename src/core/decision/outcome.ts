@@ -20,7 +20,7 @@ export const outcomes = [
 export type OccurrenceOutcome = (typeof outcomes)[number];
 
 interface OutcomeFacts {
-  /** As kept by the database (migrations/0062_outcome.sql); null when it is about to be expanded. */
+  /** As kept by the database (`occurrence_outcome` in migrations/); null when it is about to be expanded. */
   outcome: OccurrenceOutcome | null;
   /** When it is expanded; null while it is held by a pause. */
   due_at: Date | null;

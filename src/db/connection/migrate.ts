@@ -28,13 +28,13 @@ interface MigrationState {
 }
 
 /** Brings the schema up to date; returns the names of the migrations it applied. */
-export async function migrate(db: Db): Promise<string[]> {
+export async function migrate(db: Db, from: URL = folder): Promise<string[]> {
   await requireSupportedVersion(db);
-  const state = await migrationState(db);
-  refuseNewer(state);
+  const state = await migrationState(db, from);
+  refuseUnknown('database', state);
   const applied = state.available.every(name => state.applied.includes(name))
     ? []
-    : await applyMissing(db, state.applied.length === 0);
+    : await applyMissing(db, from, state.applied.length === 0);
   await createPartitions(db, currentTime());
   return applied;
 }
@@ -42,21 +42,21 @@ export async function migrate(db: Db): Promise<string[]> {
 /** Creates the schema that an older version of Belfry had, in an empty database and within its transaction. */
 export async function createSchema(trx: Db, names: readonly string[]): Promise<void> {
   await requireSupportedVersion(trx);
-  namesOf(await createMigrator(trx, names).migrateToLatest());
+  namesOf(await createMigrator(trx, folder, names).migrateToLatest());
 }
 
 /** @param names the migrations to run; all if absent */
-function createMigrator(db: Db, names?: readonly string[]): Migrator {
+function createMigrator(db: Db, from: URL, names?: readonly string[]): Migrator {
   return new Migrator({
     db,
-    provider: { getMigrations: async () => loadMigrations(names ?? (await migrationNames())) },
+    provider: { getMigrations: async () => loadMigrations(from, names ?? (await migrationNames(from))) },
     migrationTableName: table,
     migrationLockTableName: `${table}_lock`,
   });
 }
 
-async function applyMissing(db: Db, isNew: boolean): Promise<string[]> {
-  const migrator = createMigrator(db);
+async function applyMissing(db: Db, from: URL, isNew: boolean): Promise<string[]> {
+  const migrator = createMigrator(db, from);
   if (isNew) return namesOf(await migrator.migrateToLatest());
   const applied: string[] = [];
   for (let giveUpAt = performance.now() + locking.retryMs; ; ) {
@@ -82,8 +82,8 @@ function namesOf({ error, results = [] }: MigrationResultSet): string[] {
   );
 }
 
-export async function migrationState(db: Db): Promise<MigrationState> {
-  const available = await migrationNames();
+export async function migrationState(db: Db, from?: URL): Promise<MigrationState> {
+  const available = await migrationNames(from);
   const { rows: found } = await sql<{ exists: boolean }>`select to_regclass(${table}) is not null as exists`.execute(
     db,
   );
@@ -92,26 +92,37 @@ export async function migrationState(db: Db): Promise<MigrationState> {
   return { available: available, applied: rows.map(row => row.name) };
 }
 
-function refuseNewer({ available, applied }: MigrationState): void {
-  const newer = applied.filter(name => !available.includes(name));
-  if (newer.length === 0) return;
+/** The first migration of the versions before 0.1.0, which has all of theirs in one. */
+const firstBefore = '0001_foundation';
+
+/** Refuses a schema with migrations that this version does not have. */
+export function refuseUnknown(what: 'database' | 'backup', { available, applied }: MigrationState): void {
+  const unknown = applied.filter(name => !available.includes(name));
+  if (unknown.length === 0) return;
+  if (applied.includes(firstBefore)) {
+    throw new AppError(
+      'schema.unsupported',
+      `the ${what} is from a version before 0.1.0 (${firstBefore} to ${unknown.at(-1)}) and cannot be upgraded; export its ` +
+        'configuration with that version (`belfry export`), and apply it to a new database with this one (`belfry apply`)',
+    );
+  }
   throw new AppError(
     'schema.newer',
-    `the database has been migrated by a newer Belfry (${newer.join(', ')}); run that version or a newer one`,
+    `the ${what} was migrated by a newer Belfry (${unknown.join(', ')}); use that version or a newer one`,
   );
 }
 
-export async function migrationNames(): Promise<string[]> {
-  const files = await readdir(folder);
+export async function migrationNames(from: URL = folder): Promise<string[]> {
+  const files = await readdir(from);
   return files
     .filter(file => file.endsWith('.sql'))
     .map(file => file.slice(0, -'.sql'.length))
     .sort();
 }
 
-async function loadMigrations(names: readonly string[]): Promise<Record<string, Migration>> {
+async function loadMigrations(from: URL, names: readonly string[]): Promise<Record<string, Migration>> {
   const load = async (name: string): Promise<[string, Migration]> => {
-    const text = await readFile(new URL(`${name}.sql`, folder), 'utf8');
+    const text = await readFile(new URL(`${name}.sql`, from), 'utf8');
     const up: Migration['up'] = async db => {
       await sql`set local lock_timeout = ${sql.lit(locking.timeoutMs)}`.execute(db);
       await sql.raw(text).execute(db);

@@ -711,13 +711,6 @@ export interface Sessions {
   confirmed_at: Generated<Date>;
 }
 
-export interface SignInAttempts {
-  email_hash: Buffer;
-  attempts: number;
-  since: Generated<Date>;
-  locked_until: Date | null;
-}
-
 export interface SignInLimits {
   email_hash: Buffer;
   scope: string;
@@ -941,7 +934,6 @@ export interface Tables {
   registrations: Registrations;
   render_snapshots: RenderSnapshots;
   sessions: Sessions;
-  sign_in_attempts: SignInAttempts;
   sign_in_limits: SignInLimits;
   steps: Steps;
   summed_stats: SummedStats;

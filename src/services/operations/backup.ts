@@ -10,7 +10,7 @@ import { rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../../core/errors.ts';
-import { migrationNames } from '../../db/connection/migrate.ts';
+import { migrationNames, refuseUnknown } from '../../db/connection/migrate.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import { readSnapshot, readTable, recreateDatabase, withCopySession } from '../../db/operations/backup.ts';
 import { countRelations, countSessions } from '../../db/operations/restore.ts';
@@ -96,14 +96,7 @@ export async function checkBackup(
   { withoutKey = false, onProgress = () => {} }: { withoutKey?: boolean; onProgress?: OnProgress } = {},
 ): Promise<CheckedBackup> {
   const backup = await checkFile(file, onProgress);
-  const known = await migrationNames();
-  const newer = backup.header.migrations.filter(name => !known.includes(name));
-  if (newer.length > 0) {
-    throw new AppError(
-      'schema.newer',
-      `the backup was made by a newer Belfry (${newer.join(', ')}): restore it with that version or a newer one`,
-    );
-  }
+  refuseUnknown('backup', { available: await migrationNames(), applied: backup.header.migrations });
   if (!withoutKey) await requireKey(backup.header.sealed, keys);
   return backup;
 }

@@ -94,12 +94,12 @@ const pauseText = `
       returning organization_id, id as channel_id
     ), ${channelEventsText(
       'paused',
-      'channel.bulk_paused',
+      'channel.reputation_low',
       `'reason', $3::text, 'messages', $4::int, 'bounced', $5::int, 'complained', $6::int`,
     )}
     select channel_id from paused`;
 
-/** Pauses bulk messages and queues `channel.bulk_paused`. Returns false if they are paused already. */
+/** Pauses bulk messages and queues `channel.reputation_low`. Returns false if they are paused already. */
 export async function pauseBulk(
   db: Db,
   organizationId: number,
