@@ -13,7 +13,7 @@ import type { MissingVariables } from '../pipeline/missing-variables.ts';
 import type { Plans } from '../pipeline/plans.ts';
 import type { RenderSnapshots } from '../pipeline/render-snapshots.ts';
 import type { InboxWriter } from '../services/audience/inbox.ts';
-import type { UsageMeter } from '../services/configuration/usage-meter.ts';
+import type { UsageMeter } from '../services/configuration/limits/usage-meter.ts';
 import type { DigestCloser } from '../services/history/digests.ts';
 import type { InstanceGuard } from '../services/operations/instance.ts';
 import type { AttachmentFiles } from './attachments/files.ts';

@@ -25,7 +25,7 @@ import { resolve } from '../history/acknowledgements/acknowledgements.ts';
 import { linkUploads, unlinkUploads } from '../history/attachments.ts';
 import type { Application } from './applications.ts';
 import { type Kind, requirePath } from './entries.ts';
-import { requireHere } from './moves.ts';
+import { requireHere } from './paths/moves.ts';
 import { showPause } from './pauses.ts';
 
 interface Event extends Application {
