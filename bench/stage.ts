@@ -11,7 +11,7 @@ import { pino } from 'pino';
 import { openRuntime } from '../src/app.ts';
 import { loadConfig } from '../src/config.ts';
 import { openEmbedded } from '../src/embedded/embedded.ts';
-import { applyConfiguration } from '../src/services/configuration/declarative.ts';
+import { applyConfiguration } from '../src/services/configuration/declarative/declarative.ts';
 import { createKey } from '../src/services/identity/keys.ts';
 import { cleanEnv, type Running, startBelfry } from '../test/support/process.ts';
 

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { pino } from 'pino';
 import { openRuntime } from '../src/app.ts';
 import { loadConfig } from '../src/config.ts';
-import { applyConfiguration } from '../src/services/configuration/declarative.ts';
+import { applyConfiguration } from '../src/services/configuration/declarative/declarative.ts';
 import { createKey } from '../src/services/identity/keys.ts';
 import { belfry } from '../test/support/process.ts';
 

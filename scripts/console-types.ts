@@ -1,6 +1,6 @@
 /**
  * Generates the API types for the console from openapi.json, with openapi-typescript. Adds lists that the API only names: states, texts
- * of reasons and sign-in errors, channel types, webhook event types, time zones, and template tags and filters. Generated with every
+ * of reasons and sign-in errors, defaults and limits of fields, channel types, webhook event types, time zones, and template tags and filters. Generated with every
  * build, never committed.
  */
 
@@ -38,6 +38,7 @@ export async function writeConsoleTypes(): Promise<void> {
     statesOf('channelStates', channelStates),
     listOf('refinedStates', Object.keys(refinedStates)),
     listOf('outcomes', outcomes),
+    formFieldsOf(JSON.parse(openapi)),
     listOf('media', media),
     listOf('webhookTypes', webhookTypes),
     listOf('timezones', listTimezones()),
@@ -75,6 +76,41 @@ export async function typesOf(openapi: string): Promise<string> {
 
 const stateType =
   'export interface State { name: string; color: string; meaning: string; until?: string; end?: string; moving?: true }\n';
+
+/** The bodies whose defaults and limits forms use. */
+const bodies = [
+  'NewChannel',
+  'NewCategory',
+  'NewEvent',
+  'NewLayout',
+  'NewNotification',
+  'NewWebhook',
+  'OrganizationChanges',
+];
+
+interface FieldSchema {
+  type?: string | string[];
+  default?: unknown;
+  minimum?: number;
+  maximum?: number;
+  maxLength?: number;
+  properties?: Record<string, FieldSchema>;
+  items?: FieldSchema;
+}
+
+/** Defaults and limits by field; those of a part of a field are named `throttle.max`. */
+function formFieldsOf({ components }: { components: { schemas: Record<string, FieldSchema> } }): string {
+  const fieldsOf = ({ properties = {}, items }: FieldSchema, path = ''): [string, object][] => [
+    ...(items ? fieldsOf(items, path) : []),
+    ...Object.entries(properties).flatMap(([name, schema]): [string, object][] => {
+      const { default: value, minimum: min, maximum: max, maxLength } = schema;
+      return [[`${path}${name}`, { default: value, min, max, maxLength }], ...fieldsOf(schema, `${path}${name}.`)];
+    }),
+  ];
+  const all = bodies.map(name => [name, Object.fromEntries(fieldsOf(components.schemas[name]!))]);
+  const type = 'Record<string, { default?: unknown; min?: number; max?: number; maxLength?: number }>';
+  return `export const formFields: Record<${bodies.map(name => `'${name}'`).join(' | ')}, ${type}> = ${JSON.stringify(Object.fromEntries(all), null, 2)};\n`;
+}
 
 function statesOf(name: string, states: Record<string, State>): string {
   return `export const ${name}: Record<string, State> = ${JSON.stringify(states, null, 2)};\n`;

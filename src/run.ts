@@ -65,7 +65,7 @@ const terminal: Terminal = {
     try {
       return await work(runtime.deps);
     } catch (error) {
-      throw await (await import('./services/configuration/similar-slugs.ts')).suggestSlug(runtime.deps, error);
+      throw await (await import('./services/configuration/paths/similar-slugs.ts')).suggestSlug(runtime.deps, error);
     } finally {
       await runtime.close();
     }

@@ -2,7 +2,11 @@
 import { parseArgs } from 'node:util';
 import { AppError, type FieldErrors } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
-import { applyConfiguration, type Change, planConfiguration } from '../services/configuration/declarative.ts';
+import {
+  applyConfiguration,
+  type Change,
+  planConfiguration,
+} from '../services/configuration/declarative/declarative.ts';
 import { type Terminal, usageError } from './command.ts';
 import { invalidFiles, readFiles } from './declarative-file.ts';
 import { describeChanges } from './declarative-text.ts';

@@ -1,5 +1,5 @@
 /** Formats changes as text. */
-import type { Change } from '../services/configuration/declarative.ts';
+import type { Change } from '../services/configuration/declarative/declarative.ts';
 import { formatCount, printable } from './format.ts';
 
 const signs = { create: '+', update: '~', delete: '-' } as const;

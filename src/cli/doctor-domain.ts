@@ -8,7 +8,7 @@ import {
   type DomainCheck,
   type DomainSender,
   listSendersAcrossTenants,
-} from '../services/configuration/domain-checks.ts';
+} from '../services/configuration/checks/domain-checks.ts';
 import { type Terminal, usageError } from './command.ts';
 import { formatTable } from './format.ts';
 

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { visit, Document as YamlDocument } from 'yaml';
 import { type Document, OrganizationDocument } from '../core/configuration/document.ts';
 import { isObject } from '../core/json.ts';
-import { exportConfiguration } from '../services/configuration/declarative.ts';
+import { exportConfiguration } from '../services/configuration/declarative/declarative.ts';
 import { type Command, usageError } from './command.ts';
 import { remoteOf } from './remote.ts';
 

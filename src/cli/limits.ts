@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { limitNames, maxLimits, type OrganizationLimits } from '../core/configuration/limits.ts';
-import { changeLimits, getLimits, type LimitsWithUsage } from '../services/configuration/limits.ts';
+import { changeLimits, getLimits, type LimitsWithUsage } from '../services/configuration/limits/limits.ts';
 import { getOrganization } from '../services/configuration/organizations.ts';
 import { type Command, requireDatabaseHere, type Terminal, usageError } from './command.ts';
 import { formatTable } from './format.ts';

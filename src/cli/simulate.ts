@@ -4,8 +4,8 @@ import {
   type SimulatedDelivery,
   type Simulation,
   simulate as simulateEvent,
-} from '../services/configuration/simulation.ts';
-import type { SimulatedRun } from '../services/configuration/step-simulation.ts';
+} from '../services/configuration/try-out/simulation.ts';
+import type { SimulatedRun } from '../services/configuration/try-out/step-simulation.ts';
 import type { Command } from './command.ts';
 import { eventOptions, eventUsage, parseEventArguments } from './event-arguments.ts';
 import { printable } from './format.ts';

@@ -31,7 +31,7 @@ import { Rendering } from '../pipeline/rendering.ts';
 import { openAwsRole } from '../providers/aws-role.ts';
 import { providers } from '../providers/index.ts';
 import { createInboxWriter } from '../services/audience/inbox.ts';
-import { UsageMeter } from '../services/configuration/usage-meter.ts';
+import { UsageMeter } from '../services/configuration/limits/usage-meter.ts';
 import { createDigestCloser } from '../services/history/digests.ts';
 import { InstanceGuard } from '../services/operations/instance.ts';
 import { AttachmentFiles } from './attachments/files.ts';

@@ -13,7 +13,7 @@ import { type Service, startService } from '../../src/app.ts';
 import { loadCommands } from '../../src/cli/commands.ts';
 import { feedbackEvent } from '../../src/core/feedback/event.ts';
 import { addressesOf } from '../../src/core/operations/database-url.ts';
-import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
+import { applyConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { getOrganization } from '../../src/services/configuration/organizations.ts';
 import { storeFeedback } from '../../src/services/history/feedback/feedback.ts';
 import { version } from '../../src/version.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { describeChanges } from '../../src/cli/declarative-text.ts';
 import { formatBytes, formatTable, formatTime, printable, printableLines } from '../../src/cli/format.ts';
 import { maxLimit, readRowLimit } from '../../src/cli/rows.ts';
-import type { Change } from '../../src/services/configuration/declarative.ts';
+import type { Change } from '../../src/services/configuration/declarative/declarative.ts';
 
 test('a time names its zone', () => {
   const { TZ } = process.env;

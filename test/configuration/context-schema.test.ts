@@ -1,7 +1,7 @@
 /** Context schemas over HTTP, in the declarative file and on the command line. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
-import { applyConfiguration, exportConfiguration } from '../../src/services/configuration/declarative.ts';
+import { applyConfiguration, exportConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { type Ask, asker } from '../support/api.ts';
 import { testService } from '../support/database.ts';
 import { buildTenants, type Tenants } from '../support/tenants.ts';

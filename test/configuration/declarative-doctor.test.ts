@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import type { OrganizationDocument } from '../../src/core/configuration/document.ts';
 import { createCipher } from '../../src/lib/secrets/cipher.ts';
-import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
-import { DomainCheckLimits } from '../../src/services/configuration/domain-check-limits.ts';
+import { DomainCheckLimits } from '../../src/services/configuration/checks/domain-check-limits.ts';
+import { applyConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { runDoctorChecks } from '../../src/services/operations/doctor/doctor.ts';
 import { testDatabase } from '../support/database.ts';
 import { everything, exampleOrganization, webhookSecret } from '../support/declarative.ts';

@@ -8,8 +8,8 @@ import {
   applyConfiguration,
   exportConfiguration,
   planConfiguration,
-} from '../../src/services/configuration/declarative.ts';
-import { simulate } from '../../src/services/configuration/simulation.ts';
+} from '../../src/services/configuration/declarative/declarative.ts';
+import { simulate } from '../../src/services/configuration/try-out/simulation.ts';
 import type { Deps } from '../../src/services/deps.ts';
 import { testDatabase, testService } from '../support/database.ts';
 import { everything, run } from '../support/declarative.ts';

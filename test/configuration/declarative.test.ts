@@ -6,7 +6,7 @@ import {
   applyConfiguration,
   exportConfiguration,
   planConfiguration,
-} from '../../src/services/configuration/declarative.ts';
+} from '../../src/services/configuration/declarative/declarative.ts';
 import { testDatabase } from '../support/database.ts';
 import { everything, exampleOrganization, hooksOf } from '../support/declarative.ts';
 import { fairNow } from '../support/fair-clock.ts';

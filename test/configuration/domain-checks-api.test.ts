@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
-import { DomainCheckLimits } from '../../src/services/configuration/domain-check-limits.ts';
+import { DomainCheckLimits } from '../../src/services/configuration/checks/domain-check-limits.ts';
 import { type Ask, asker, expectProblem } from '../support/api.ts';
 import { testService } from '../support/database.ts';
 import { belfry } from '../support/process.ts';

@@ -1,7 +1,7 @@
 /** The check of a sending domain against a real DNS server: one fault at a time, and none in a correct zone. */
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { checkDomains, type DomainSender } from '../../src/services/configuration/domain-checks.ts';
+import { checkDomains, type DomainSender } from '../../src/services/configuration/checks/domain-checks.ts';
 import { openZoneServer, type Zone, type ZoneServer } from '../support/zone.ts';
 
 let dns: ZoneServer;

@@ -14,7 +14,7 @@ import { isUnavailable } from '../../src/db/connection/pool.ts';
 import { reserveSendTimes, Slots } from '../../src/db/ledger/deliver/channel-limits.ts';
 import { ChannelRateLimiter } from '../../src/engine/limits/channel-rate.ts';
 import type { PlannedChannel } from '../../src/pipeline/plans.ts';
-import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
+import { applyConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { createKey } from '../../src/services/identity/keys.ts';
 import { type Ask, asker } from '../support/api.ts';
 import { createTestDatabase, silent, type TestDatabase, testConfig } from '../support/database.ts';

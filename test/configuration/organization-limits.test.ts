@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { allowedDeliveries } from '../../src/core/configuration/limits.ts';
-import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
-import { changeLimits, type OrganizationLimits } from '../../src/services/configuration/limits.ts';
+import { applyConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
+import { changeLimits, type OrganizationLimits } from '../../src/services/configuration/limits/limits.ts';
 import { createKey } from '../../src/services/identity/keys.ts';
 import { type Browser, signInNewAccount } from '../support/accounts.ts';
 import { type Ask, asker, expectProblem } from '../support/api.ts';

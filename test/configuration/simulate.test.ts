@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Runtime } from '../../src/app.ts';
 import { simulate } from '../../src/cli/simulate.ts';
 import { loadConfig } from '../../src/config.ts';
-import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
+import { applyConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { createKey } from '../../src/services/identity/keys.ts';
 import { ask } from '../support/api.ts';
 import { testDatabase, testService } from '../support/database.ts';

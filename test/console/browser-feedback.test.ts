@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { buildConsole } from '../../scripts/console.ts';
 import type { Service } from '../../src/app.ts';
 import { feedbackEvent } from '../../src/core/feedback/event.ts';
-import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
+import { applyConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { storeFeedback } from '../../src/services/history/feedback/feedback.ts';
 import { createDemo } from '../../src/services/operations/demo/demo.ts';
 import { asker } from '../support/api.ts';

@@ -18,7 +18,7 @@ import {
   applyConfiguration,
   exportConfiguration,
   planConfiguration,
-} from '../../src/services/configuration/declarative.ts';
+} from '../../src/services/configuration/declarative/declarative.ts';
 import { testDatabase } from '../support/database.ts';
 
 let runtime: Awaited<ReturnType<typeof testDatabase>>;

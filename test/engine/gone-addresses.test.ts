@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Listener } from '../../src/db/connection/listen.ts';
 import { type Database, openDatabase } from '../../src/db/connection/pool.ts';
 import { GoneAddresses } from '../../src/engine/deliver/gone-addresses.ts';
-import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
+import { applyConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { testDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { runSql } from '../support/sql.ts';

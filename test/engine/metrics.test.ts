@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import type { Document } from '../../src/core/configuration/document.ts';
 import { Meters } from '../../src/engine/telemetry/meters.ts';
-import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
+import { applyConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { createKey } from '../../src/services/identity/keys.ts';
 import { testService } from '../support/database.ts';
 import { waitFor } from '../support/eventually.ts';

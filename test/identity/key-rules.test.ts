@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { createNetworkCheck, isNetwork, isWithinNetworks } from '../../src/lib/network/networks.ts';
-import { applyConfiguration, exportConfiguration } from '../../src/services/configuration/declarative.ts';
+import { applyConfiguration, exportConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { signInNewAccount } from '../support/accounts.ts';
 import { type Ask, asker, expectProblem } from '../support/api.ts';
 import { testService } from '../support/database.ts';

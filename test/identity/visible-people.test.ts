@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { Grant } from '../../src/core/identity/permissions.ts';
 import { visiblePeople } from '../../src/core/identity/visible-people.ts';
-import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
+import { applyConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { createKey, type KeyInput } from '../../src/services/identity/keys.ts';
 import { type Answer, type Ask, asker, expectProblem } from '../support/api.ts';
 import { testService } from '../support/database.ts';

@@ -8,7 +8,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { InboxStreams, type StreamSink } from '../../src/services/audience/inbox-streams.ts';
-import { TenantCache } from '../../src/services/configuration/tenant-cache.ts';
+import { TenantCache } from '../../src/services/configuration/paths/tenant-cache.ts';
 import { ReplicaReads } from '../../src/services/operations/replica-reads.ts';
 import { ask } from '../support/api.ts';
 import { silent, testService } from '../support/database.ts';

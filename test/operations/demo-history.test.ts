@@ -5,7 +5,7 @@ import type { Runtime } from '../../src/app.ts';
 import type { Terminal } from '../../src/cli/command.ts';
 import { demo as command } from '../../src/cli/demo.ts';
 import { organizationTables } from '../../src/db/operations/organization-tables.ts';
-import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
+import { applyConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { viewMessage } from '../../src/services/history/messages.ts';
 import { describeOrganization, sumStatistics } from '../../src/services/history/stats/stats.ts';
 import { explain } from '../../src/services/history/why.ts';

@@ -11,7 +11,7 @@ import { createSigner } from '../../src/lib/secrets/signer.ts';
 import { describeError } from '../../src/lib/telemetry/describe-error.ts';
 import { createLog } from '../../src/lib/telemetry/log.ts';
 import { createUser } from '../../src/services/audience/users.ts';
-import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
+import { applyConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { createKey } from '../../src/services/identity/keys.ts';
 import { newAccount, signInNewAccount } from '../support/accounts.ts';
 import { ask } from '../support/api.ts';

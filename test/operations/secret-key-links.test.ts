@@ -10,7 +10,7 @@ import {
 } from '../../src/core/message/recipient-links.ts';
 import { createCipher } from '../../src/lib/secrets/cipher.ts';
 import { createSigner } from '../../src/lib/secrets/signer.ts';
-import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
+import { applyConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { createKey } from '../../src/services/identity/keys.ts';
 import { reencryptSecrets } from '../../src/services/operations/secrets.ts';
 import { Browser, newAccount } from '../support/accounts.ts';

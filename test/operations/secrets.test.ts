@@ -8,7 +8,7 @@ import { createCipher } from '../../src/lib/secrets/cipher.ts';
 import { createKeyring, openKeyFile } from '../../src/lib/secrets/keyring.ts';
 import { createSigner } from '../../src/lib/secrets/signer.ts';
 import { Plans } from '../../src/pipeline/plans.ts';
-import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
+import { applyConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { openTotpSecret, sealTotpSecret } from '../../src/services/identity/sign-in/two-factor.ts';
 import { runDoctorChecks } from '../../src/services/operations/doctor/doctor.ts';
 import { forgetPreviousKeys, reencryptSecrets, rotateSecretKey } from '../../src/services/operations/secrets.ts';

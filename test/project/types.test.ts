@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { toTypeScript } from '../../src/core/context-schema/types.ts';
 import type { JsonObject } from '../../src/core/json.ts';
-import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
+import { applyConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { createKey } from '../../src/services/identity/keys.ts';
 import { testService } from '../support/database.ts';
 import { belfry, root } from '../support/process.ts';

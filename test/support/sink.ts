@@ -6,7 +6,7 @@ import { expect } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import type { DeliveryView } from '../../src/db/history/delivery-list.ts';
 import type { Occurrence } from '../../src/db/history/occurrences.ts';
-import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
+import { applyConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { createKey } from '../../src/services/identity/keys.ts';
 import { type Answer, type Ask, asker } from './api.ts';
 import { testService } from './database.ts';

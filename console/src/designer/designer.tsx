@@ -9,6 +9,7 @@ import { EditorPage } from '../editor/editor-page.tsx';
 import type { TaggedResource } from '../editor/use-tagged-draft.ts';
 import { type EventPath, format, parseObject, useSample } from '../events/sample.ts';
 import { SimulationView } from '../events/simulation-view.tsx';
+import { limitsOf } from '../form-fields.ts';
 import { useLayouts } from '../layouts/use-layouts.ts';
 import { to } from '../paths.ts';
 import { texts } from '../texts/designer.ts';
@@ -142,7 +143,7 @@ export function Designer({ path, loaded, channels, start, isWelcome }: DesignerP
         value={draft.name}
         onChange={event => change({ name: event.currentTarget.value })}
         placeholder="receipt"
-        maxLength={255}
+        {...limitsOf('NewNotification', 'name')}
         error={errorAt(errors, 'name')}
       />
       <Recipients path={path} draft={draft} change={change} errors={errors} matches={preview?.users} />

@@ -1,5 +1,6 @@
 /** Form fields for collecting a notification's messages to one person into a digest. */
 import { Group, NumberInput, Stack, Switch, TextInput } from '@mantine/core';
+import { limitsOf } from '../form-fields.ts';
 import { texts } from '../texts/designer.ts';
 import type { Draft } from './draft.ts';
 import { errorAt } from './errors.ts';
@@ -61,8 +62,7 @@ export function DigestFields({ draft, change, errors }: DigestFieldsProps) {
               label={texts.maxItems}
               description={texts.maxItemsHint}
               inputWrapperOrder={labelAbove}
-              min={1}
-              max={500}
+              {...limitsOf('NewNotification', 'digest.max')}
               allowDecimal={false}
               clampBehavior="none"
               placeholder="100"

@@ -14,6 +14,7 @@ import {
 import { IconPlus, IconTrash } from '@tabler/icons-react';
 import type { Preview } from '../api-types.ts';
 import type { EventPath } from '../events/sample.ts';
+import { limitsOf } from '../form-fields.ts';
 import { texts } from '../texts/designer.ts';
 import { describeStep } from './describe-steps.ts';
 import type { Draft, DraftStep } from './draft.ts';
@@ -110,8 +111,7 @@ export function StepsEditor({ path, draft, change, errors, channels, preview }: 
                 />
                 <NumberInput
                   label={texts.numberOfRuns}
-                  min={1}
-                  max={20}
+                  {...limitsOf('NewNotification', 'steps.repeat')}
                   value={step.repeat}
                   onChange={value => set(i, { repeat: Number(value) || 1 })}
                   error={errorAt(errors, `steps/${i}/repeat`)}

@@ -1,5 +1,6 @@
 /** Form fields for limiting how often one person gets a notification. */
 import { Group, NumberInput, Radio, Stack, Switch, TextInput } from '@mantine/core';
+import { limitsOf } from '../form-fields.ts';
 import { texts } from '../texts/designer.ts';
 import type { Draft } from './draft.ts';
 import { errorAt } from './errors.ts';
@@ -29,8 +30,7 @@ export function ThrottleFields({ draft, change, errors }: ThrottleFieldsProps) {
           <Group gap="sm" align="flex-start">
             <NumberInput
               label={texts.atMostLabel}
-              min={1}
-              max={1_000}
+              {...limitsOf('NewNotification', 'throttle.max')}
               allowDecimal={false}
               clampBehavior="none"
               w={100}

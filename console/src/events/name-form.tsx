@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import { categoryOptions, generalSlug, useCategories } from '../categories.ts';
 import { FormModal, useApiForm } from '../components/api-form.tsx';
 import { slugFrom } from '../components/slug.ts';
+import { limitsOf } from '../form-fields.ts';
 import { texts } from '../texts/events.ts';
 import { changeResource, createResource, type ResourceKind, type ResourcePath } from './resource-api.ts';
 import { rememberSample } from './sample.ts';
@@ -93,7 +94,7 @@ export function NameForm({ noun, resource, current, lead, close, onCreated }: Na
         label={texts.name}
         description={hint.name}
         placeholder={isNew ? hint.example : undefined}
-        maxLength={255}
+        {...limitsOf('NewEvent', 'name')}
         data-autofocus
         {...form.getInputProps('name')}
       />
@@ -101,7 +102,7 @@ export function NameForm({ noun, resource, current, lead, close, onCreated }: Na
         <TextInput
           label={texts.slug}
           description={hint.slug}
-          maxLength={100}
+          {...limitsOf('NewEvent', 'slug')}
           classNames={{ input: 'mono' }}
           placeholder={slugFrom(hint.example)}
           {...form.getInputProps('slug')}

@@ -11,6 +11,7 @@ import { scopeOf, usePreview } from '../designer/use-preview.ts';
 import { CodeField } from '../editor/code.tsx';
 import { EditorPage } from '../editor/editor-page.tsx';
 import type { TaggedResource } from '../editor/use-tagged-draft.ts';
+import { limitsOf } from '../form-fields.ts';
 import { to } from '../paths.ts';
 import { texts } from '../texts/layouts.ts';
 import { LayoutHistory } from './layout-history.tsx';
@@ -61,7 +62,7 @@ export function LayoutEditor({ scope: layoutScope, loaded, blankName = '' }: Lay
         value={draft.name}
         onChange={event => change({ name: event.currentTarget.value })}
         placeholder={texts.defaultName}
-        maxLength={255}
+        {...limitsOf('NewLayout', 'name')}
         error={errorAt(errors, 'name')}
       />
       <CodeField

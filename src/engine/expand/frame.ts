@@ -13,7 +13,7 @@ import { currentTime } from '../../lib/time/clock.ts';
 import type { PlannedDelivery } from '../../pipeline/page.ts';
 import type { Plans } from '../../pipeline/plans.ts';
 import { RecipientReader } from '../../pipeline/recipients.ts';
-import type { UsageMeter } from '../../services/configuration/usage-meter.ts';
+import type { UsageMeter } from '../../services/configuration/limits/usage-meter.ts';
 import type { ClaimedDelivery } from '../deliver/deliver.ts';
 import type { Log } from '../log.ts';
 import type { Meters } from '../telemetry/meters.ts';

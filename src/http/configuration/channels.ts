@@ -10,7 +10,7 @@ import { listRows } from '../../db/configuration/rows.ts';
 import * as channels from '../../services/configuration/channels.ts';
 import { deleteEntry } from '../../services/configuration/entries.ts';
 import { pause, resume } from '../../services/configuration/pauses.ts';
-import { testChannel } from '../../services/configuration/test-sends.ts';
+import { testChannel } from '../../services/configuration/try-out/test-sends.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
 import { apiPathOf, type Call, forOrganizationAndProject, list, plain, slugPathOf, slugsOf } from '../server/route.ts';
 import { CascadeQuery, Channel, Deleted, deletionOptions, nullableText, nullableTimestamp } from '../server/schemas.ts';

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { OrganizationDocument } from '../../core/configuration/document.ts';
 import { AppError, invalid } from '../../core/errors.ts';
-import * as declarative from '../../services/configuration/declarative.ts';
+import * as declarative from '../../services/configuration/declarative/declarative.ts';
 import type { Deps } from '../../services/deps.ts';
 import { recordRead } from '../../services/operations/audit.ts';
 import { plain } from '../server/route.ts';
@@ -74,7 +74,9 @@ export const exportConfiguration = plain(['org'], {
   tag: 'Configuration',
   status: 200,
   answer: OrganizationDocument,
-  handle: async ({ deps, organization }) => {
+  handle: async ({ deps, organization, reply }) => {
+    // A serializer made from the schema would fill in the defaults that the document omits.
+    reply.serializer(JSON.stringify);
     const { organizations } = await declarative.exportConfiguration(deps, [organization.slug]);
     await recordRead(deps, organization.id, { action: 'export', noun: 'organization', path: organization.slug });
     return organizations[0]!;

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { areas, severities } from '../../core/mail-domain/finding.ts';
-import { checkChannelDomains } from '../../services/configuration/domain-checks.ts';
+import { checkChannelDomains } from '../../services/configuration/checks/domain-checks.ts';
 import { forOrganizationAndProject, plain } from '../server/route.ts';
 
 const Finding = Type.Object(

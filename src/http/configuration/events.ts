@@ -12,7 +12,7 @@ import * as waitingQueries from '../../db/history/waiting.ts';
 import { createEntry, deleteEntry, getEntry, updateEntry } from '../../services/configuration/entries.ts';
 import * as events from '../../services/configuration/events.ts';
 import { pause, resume } from '../../services/configuration/pauses.ts';
-import { simulate } from '../../services/configuration/simulation.ts';
+import { simulate } from '../../services/configuration/try-out/simulation.ts';
 import * as triggers from '../../services/history/triggers.ts';
 import { messageFields } from '../history/messages.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';

@@ -1,7 +1,7 @@
 /** Limits of an organization and their usage. */
 import { Type } from 'typebox';
 import { limitNames, maxLimits, type OrganizationLimits } from '../../core/configuration/limits.ts';
-import { changeLimits, getLimits, type LimitsWithUsage } from '../../services/configuration/limits.ts';
+import { changeLimits, getLimits, type LimitsWithUsage } from '../../services/configuration/limits/limits.ts';
 import { etagOf, ifMatch } from '../server/etag.ts';
 import { type Call, plain } from '../server/route.ts';
 

@@ -9,7 +9,7 @@ import type { JsonObject } from '../../core/json.ts';
 import { limits } from '../../core/text/text.ts';
 import { deleteEntry } from '../../services/configuration/entries.ts';
 import * as notifications from '../../services/configuration/notifications.ts';
-import * as testSends from '../../services/configuration/test-sends.ts';
+import * as testSends from '../../services/configuration/try-out/test-sends.ts';
 import type { Resources } from '../resolve.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
 import { apiPathOf, type Call, list, plain, slugsOf } from '../server/route.ts';

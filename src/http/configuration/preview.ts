@@ -7,7 +7,7 @@ import { visiblePeople } from '../../core/identity/visible-people.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { templateLimits } from '../../core/render/template/limits.ts';
 import { limits } from '../../core/text/text.ts';
-import { type Draft, previewDraft } from '../../services/configuration/preview.ts';
+import { type Draft, previewDraft } from '../../services/configuration/try-out/preview.ts';
 import { messageFields } from '../history/messages.ts';
 import { plain } from '../server/route.ts';
 import { nullableTimestamp, timestamp } from '../server/schemas.ts';

@@ -3,7 +3,7 @@
  * so the redirect needs no database. The uses of an organization that has moved are counted by its new cell. A token that was not signed here never redirects.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { findNewOrigin } from '../../services/configuration/moves.ts';
+import { findNewOrigin } from '../../services/configuration/paths/moves.ts';
 import type { Deps } from '../../services/deps.ts';
 import { findTrackedUse, TrackedUses } from '../../services/history/feedback/tracking.ts';
 import { sendBroken } from './preference-page.ts';

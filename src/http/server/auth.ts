@@ -12,7 +12,7 @@ import { fold } from '../../core/text/text.ts';
 import { TokenBucket } from '../../lib/load/token-bucket.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import { authenticateRecipient } from '../../services/audience/recipient-links.ts';
-import { requireHere } from '../../services/configuration/moves.ts';
+import { requireHere } from '../../services/configuration/paths/moves.ts';
 import type { Deps } from '../../services/deps.ts';
 import { authenticateKey, type Key } from '../../services/identity/keys.ts';
 import {

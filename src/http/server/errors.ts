@@ -5,7 +5,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorKind } from '../../core/errors.ts';
 import { lookUp } from '../../core/lookup.ts';
 import { ThreadsBusyError } from '../../lib/load/thread-pool.ts';
-import { isOrganizationMoving, movingError } from '../../services/configuration/moves.ts';
+import { isOrganizationMoving, movingError } from '../../services/configuration/paths/moves.ts';
 import { isDatabaseUnavailable } from '../../services/operations/health.ts';
 
 export const statuses: Record<ErrorKind, number> = {

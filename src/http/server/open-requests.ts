@@ -12,7 +12,7 @@ import { AppError } from '../../core/errors.ts';
 import type { Scope } from '../../lib/caching/announcements.ts';
 import { slices } from '../../lib/load/slices.ts';
 import { currentTime } from '../../lib/time/clock.ts';
-import type { TenantCache } from '../../services/configuration/tenant-cache.ts';
+import type { TenantCache } from '../../services/configuration/paths/tenant-cache.ts';
 import type { SomeResources } from '../resolve.ts';
 import type { Admission, Admissions } from './auth.ts';
 import type { Caller, Route } from './route.ts';

@@ -16,7 +16,7 @@ import {
   type LinkedUser,
   type TokenHolder,
 } from '../../db/audience/recipient-links.ts';
-import { requireHere } from '../configuration/moves.ts';
+import { requireHere } from '../configuration/paths/moves.ts';
 import type { Deps } from '../deps.ts';
 import { type Key, requireUsable } from '../identity/keys.ts';
 import { permissionsIn, roleIn } from '../identity/sessions.ts';

@@ -19,7 +19,7 @@ import { deleteRow } from '../../db/configuration/rows.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
-import { applyInTransaction, changeConfiguration } from './declarative.ts';
+import { applyInTransaction, changeConfiguration } from './declarative/declarative.ts';
 
 /** Throws `request.stale` if the object has changed since the caller read it (If-Match). */
 export type Precondition<Form> = (current: Form) => void;

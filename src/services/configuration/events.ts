@@ -10,7 +10,7 @@ import type { Db } from '../../db/connection/pool.ts';
 import type { Deps } from '../deps.ts';
 import type { Application } from './applications.ts';
 import { type Kind, requirePath } from './entries.ts';
-import { requireHere } from './moves.ts';
+import { requireHere } from './paths/moves.ts';
 import { showPause } from './pauses.ts';
 
 interface Event extends Application {

@@ -13,7 +13,7 @@ import type { PageRequest } from '../../db/connection/page.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
-import { readNotifications } from './declarative-read.ts';
+import { readNotifications } from './declarative/read.ts';
 import {
   alreadyExists,
   type ChangeHooks,

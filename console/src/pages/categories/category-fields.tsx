@@ -19,6 +19,7 @@ import { getChannelType } from '../../channel-types.ts';
 import type { useApiForm } from '../../components/api-form.tsx';
 import { GuardedIcon } from '../../components/guarded.tsx';
 import { slugFrom } from '../../components/slug.ts';
+import { limitsOf } from '../../form-fields.ts';
 import { texts } from '../../texts/preferences.ts';
 import type { CategoryValues } from './category-values.ts';
 
@@ -40,14 +41,14 @@ export function CategoryFields({ form, isNew, isDisabled }: { form: Form; isNew:
             label={texts.name}
             description={texts.nameHint}
             placeholder={texts.newsletter}
-            maxLength={255}
+            {...limitsOf('NewCategory', 'name')}
             {...form.getInputProps('name')}
           />
           {isNew && (
             <TextInput
               label={texts.slug}
               description={texts.slugHint}
-              maxLength={100}
+              {...limitsOf('NewCategory', 'slug')}
               classNames={{ input: 'mono' }}
               {...form.getInputProps('slug')}
               value={slug || slugFrom(name)}

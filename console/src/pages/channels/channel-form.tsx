@@ -1,30 +1,26 @@
 /** Form fields of a new or existing channel. */
 import { NumberInput, SegmentedControl, SimpleGrid, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { type ReactNode, useId } from 'react';
-import type { ChannelDetails, ProviderKind } from '../../api-types.ts';
+import type { ChannelDetails, NewChannel, ProviderKind } from '../../api-types.ts';
+import { defaultsOf, limitsOf } from '../../form-fields.ts';
 import { texts } from '../../texts/channels.ts';
 import { draftOf, type ProviderDraft, ProviderList } from './provider-list.tsx';
 import { type Schema, toSend } from './settings-schema.ts';
 
-export interface ChannelDraft {
-  name: string;
-  on_unknown: 'resend' | 'hold';
-  rate_per_second: number | null;
-  concurrency: number | null;
-  /** Null: as long as is usual for the type. */
-  retry: { for: string } | null;
-  reputation_guard: boolean;
-  max_bounce_percent: number;
-  max_complaint_percent: number;
-  providers: ProviderDraft[];
+/** The fields of the form; `enabled` has its own button. */
+type FieldName = Exclude<keyof NewChannel, 'slug' | 'type' | 'enabled' | 'providers'>;
+export type ChannelDraft = Pick<ChannelDetails, FieldName> & { providers: ProviderDraft[] };
+
+const { slug: _, type: __, enabled: ___, providers: ____, ...blank } = defaultsOf('NewChannel');
+
+export function newDraft(name: string, provider: ProviderDraft): ChannelDraft {
+  return { ...(blank as Pick<ChannelDetails, FieldName>), name, providers: [provider] };
 }
 
-export function draftOfChannel(channel: ChannelDetails) {
-  const { name, on_unknown, rate_per_second, concurrency, retry, providers } = channel;
-  const { reputation_guard, max_bounce_percent, max_complaint_percent } = channel;
+export function draftOfChannel({ providers, ...channel }: ChannelDetails): ChannelDraft {
+  const fields = Object.keys(blank).map(field => [field, channel[field as FieldName]]);
   const drafts = providers.map(({ use, secrets_set, ...values }) => draftOf(use, values, secrets_set));
-  const guard = { reputation_guard, max_bounce_percent, max_complaint_percent };
-  return { name, on_unknown, rate_per_second, concurrency, retry, ...guard, providers: drafts };
+  return { ...(Object.fromEntries(fields) as Pick<ChannelDetails, FieldName>), providers: drafts };
 }
 
 /** Without the secrets that were typed, which are not stored in the browser. */
@@ -72,7 +68,7 @@ export function ChannelFields({ kinds, type, draft, onChange, errors: formErrors
           label={texts.name}
           description={slug ? texts.nameHint : undefined}
           withAsterisk
-          maxLength={255}
+          {...limitsOf('NewChannel', 'name')}
           value={draft.name}
           error={errors.name}
           onChange={event => set('name')(event.currentTarget.value)}
@@ -95,12 +91,14 @@ export function ChannelFields({ kinds, type, draft, onChange, errors: formErrors
       </div>
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
         <Limit
+          field="rate_per_second"
           label={texts.messagesPerSecond}
           value={draft.rate_per_second}
           error={errors.rate_per_second}
           onChange={set('rate_per_second')}
         />
         <Limit
+          field="concurrency"
           label={texts.concurrentMessages}
           value={draft.concurrency}
           error={errors.concurrency}
@@ -128,12 +126,14 @@ export function ChannelFields({ kinds, type, draft, onChange, errors: formErrors
           {draft.reputation_guard && (
             <SimpleGrid cols={{ base: 1, xs: 2 }}>
               <Percent
+                field="max_bounce_percent"
                 label={texts.maxBounces}
                 value={draft.max_bounce_percent}
                 error={errors.max_bounce_percent}
                 onChange={set('max_bounce_percent')}
               />
               <Percent
+                field="max_complaint_percent"
                 label={texts.maxComplaints}
                 value={draft.max_complaint_percent}
                 error={errors.max_complaint_percent}
@@ -170,11 +170,13 @@ function toRetry(entered: string): ChannelDraft['retry'] {
 }
 
 function Limit({
+  field,
   label,
   value,
   error,
   onChange,
 }: {
+  field: FieldName;
   label: string;
   value: number | null;
   error?: string;
@@ -188,7 +190,7 @@ function Limit({
       value={value ?? ''}
       error={error}
       onChange={entered => onChange(entered === '' ? null : Number(entered))}
-      min={1}
+      {...limitsOf('NewChannel', field)}
       allowDecimal={false}
       clampBehavior="none"
     />
@@ -196,13 +198,14 @@ function Limit({
 }
 
 interface PercentProps {
+  field: FieldName;
   label: string;
   value: number;
   error?: string;
   onChange: (value: number) => void;
 }
 
-function Percent({ label, value, error, onChange }: PercentProps) {
+function Percent({ field, label, value, error, onChange }: PercentProps) {
   return (
     <NumberInput
       label={label}
@@ -210,8 +213,7 @@ function Percent({ label, value, error, onChange }: PercentProps) {
       value={value}
       error={error}
       onChange={entered => onChange(Number(entered))}
-      min={0.01}
-      max={100}
+      {...limitsOf('NewChannel', field)}
       decimalScale={2}
       clampBehavior="none"
     />

@@ -4,7 +4,7 @@
  */
 import { Box, Button, Group, Select, SimpleGrid, Stack, Text, TextInput, UnstyledButton } from '@mantine/core';
 import { useNavigate, useSearchParams } from 'react-router';
-import type { ProviderKind } from '../../api-types.ts';
+import type { NewChannel as NewChannelBody, ProviderKind } from '../../api-types.ts';
 import { channelTypes, getChannelType } from '../../channel-types.ts';
 import { GuardedButton } from '../../components/actions.tsx';
 import { useApiForm } from '../../components/api-form.tsx';
@@ -17,7 +17,7 @@ import { to, useOrg, useProject } from '../../paths.ts';
 import { useOrganization, useSession } from '../../session.tsx';
 import { texts } from '../../texts/channels.ts';
 import { createChannel, useProviderKinds } from './channel-api.ts';
-import { ChannelFields, toChannelFields } from './channel-form.tsx';
+import { ChannelFields, newDraft, toChannelFields } from './channel-form.tsx';
 import { draftOf, kindsFor, missingSettings, titleOf } from './provider-list.tsx';
 
 export default function NewChannel() {
@@ -166,34 +166,20 @@ function Form({ kinds, type, use, isWelcome }: FormProps) {
   const creating = useApiForm({
     initialValues: {
       project: project ?? '',
-      name: getChannelType(type).name,
       slug: '',
-      on_unknown: 'resend' as 'resend' | 'hold',
-      rate_per_second: null as number | null,
-      concurrency: null as number | null,
-      retry: null as { for: string } | null,
-      reputation_guard: true,
-      max_bounce_percent: 5,
-      max_complaint_percent: 0.3,
-      providers: [draftOf(use, sender)],
+      ...newDraft(getChannelType(type).name, draftOf(use, sender)),
     },
     validate: ({ name, providers }) => ({
       ...(name.trim() === '' && { name: texts.enterAName }),
       ...missingSettings(kinds, providers),
     }),
     run: ({ project: prj, slug, ...draft }) => {
-      const { rate_per_second, concurrency, retry, ...fields } = toChannelFields(type, draft);
-      return createChannel(
-        { org, prj: prj || undefined },
-        {
-          slug: slug || slugFrom(draft.name),
-          type: type as 'email',
-          ...fields,
-          ...(rate_per_second !== null && { rate_per_second }),
-          ...(concurrency !== null && { concurrency }),
-          ...(retry && { retry }),
-        },
-      );
+      const own = Object.entries(toChannelFields(type, draft)).filter(([, value]) => value !== null);
+      return createChannel({ org, prj: prj || undefined }, {
+        ...Object.fromEntries(own),
+        slug: slug || slugFrom(draft.name),
+        type,
+      } as NewChannelBody);
     },
     done: ({ name }) => texts.createdTheChannel(name),
     refresh: ['/api/o/{org}/'],

@@ -13,6 +13,7 @@ import {
   toQuietHoursValues,
   validateQuietHours,
 } from '../../components/quiet-hours.tsx';
+import { limitsOf } from '../../form-fields.ts';
 import { useOrg } from '../../paths.ts';
 import { ask } from '../../queries.ts';
 import { useRefusal } from '../../session.tsx';
@@ -80,7 +81,7 @@ export function RecipientSettings({ settings, etag, refill }: RecipientSettingsP
             label={texts.logoUrl}
             description={texts.logoUrlHint}
             placeholder="https://example.com/logo.png?size=40"
-            maxLength={2_048}
+            {...limitsOf('OrganizationChanges', 'logo_url')}
             {...form.getInputProps('logo_url')}
           />
           <PagePreview color={form.values.brand_color} logo={form.values.logo_url} />
@@ -99,8 +100,7 @@ export function RecipientSettings({ settings, etag, refill }: RecipientSettingsP
             label={texts.maxPerDay}
             description={texts.maxPerDayHint}
             placeholder={texts.noLimit}
-            min={1}
-            max={1_000}
+            {...limitsOf('OrganizationChanges', 'max_per_day')}
             allowDecimal={false}
             clampBehavior="none"
             maw={360}

@@ -4,6 +4,7 @@ import type { Webhook } from '../../api-types.ts';
 import { webhookTypes } from '../../api-types.ts';
 import type { useApiForm } from '../../components/api-form.tsx';
 import { slugFrom } from '../../components/slug.ts';
+import { limitsOf } from '../../form-fields.ts';
 import { texts } from '../../texts/webhooks.ts';
 
 export type WebhookType = Webhook['types'][number];
@@ -45,12 +46,17 @@ export function WebhookFields({ form, isNew, isMoved, isDisabled }: WebhookField
     <Fieldset variant="unstyled" disabled={isDisabled}>
       <Stack gap="md">
         <SimpleGrid cols={{ base: 1, xs: isNew ? 2 : 1 }}>
-          <TextInput label={texts.name} description={texts.nameHint} maxLength={255} {...form.getInputProps('name')} />
+          <TextInput
+            label={texts.name}
+            description={texts.nameHint}
+            {...limitsOf('NewWebhook', 'name')}
+            {...form.getInputProps('name')}
+          />
           {isNew && (
             <TextInput
               label={texts.slug}
               description={texts.slugHint}
-              maxLength={100}
+              {...limitsOf('NewWebhook', 'slug')}
               classNames={{ input: 'mono' }}
               {...form.getInputProps('slug')}
               value={slug || slugFrom(name)}
@@ -62,7 +68,7 @@ export function WebhookFields({ form, isNew, isMoved, isDisabled }: WebhookField
           description={texts.urlHint}
           placeholder={texts.urlExample}
           type="url"
-          maxLength={2_048}
+          {...limitsOf('NewWebhook', 'url')}
           {...form.getInputProps('url')}
         />
         {isMoved && (

@@ -19,7 +19,7 @@ export interface Noun<Fields extends TProperties = TProperties, Kept extends obj
   fields: Fields;
   /** Optional fields that keep their stored value when absent, with their initial values. */
   kept?: Kept;
-  /** Fields that cannot change, with advice for those who try. */
+  /** Fields that cannot change, with advice for the caller. */
   fixed?: { [field in keyof Fields]?: string };
   /** Normalizes fields before the defaults are filled in. */
   // biome-ignore lint/suspicious/noExplicitAny: each noun normalizes its own entries
@@ -107,11 +107,6 @@ export function inSchemaOrder<Value>(value: Value, schema: object): Value {
   return Object.fromEntries(
     names.map(name => [name, inSchemaOrder(value[name], properties?.[name] ?? values ?? {})]),
   ) as Value;
-}
-
-/** Returns the names of the fields that can change. */
-export function changeableFields({ fields, fixed = {} }: Noun): string[] {
-  return Object.keys(fields).filter(field => !(field in fixed));
 }
 
 export const slugAdvice = 'it is part of URLs that applications call; create another one and delete this one';

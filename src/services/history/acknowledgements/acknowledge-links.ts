@@ -2,7 +2,7 @@
 import { verifyAcknowledgeToken } from '../../../core/message/recipient-links.ts';
 import { findBranding, findLinkedUser, type LinkedUser } from '../../../db/audience/recipient-links.ts';
 import { findOccurrence } from '../../../db/history/occurrences.ts';
-import { requireHere } from '../../configuration/moves.ts';
+import { requireHere } from '../../configuration/paths/moves.ts';
 import type { Deps } from '../../deps.ts';
 import { acknowledge, type OccurrenceAnswer } from './acknowledgements.ts';
 

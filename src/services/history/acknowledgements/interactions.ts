@@ -27,7 +27,7 @@ import { openSecrets } from '../../../pipeline/channel-secrets.ts';
 import type { StoredMessage } from '../../../pipeline/plans.ts';
 import type { Interaction, InteractionResponse, Interactions, Providers } from '../../../providers/provider.ts';
 import { resolveEventPath } from '../../configuration/events.ts';
-import { requireHere } from '../../configuration/moves.ts';
+import { requireHere } from '../../configuration/paths/moves.ts';
 import type { Deps } from '../../deps.ts';
 import { triggerEvent } from '../triggers.ts';
 import { acknowledge, resolve } from './acknowledgements.ts';

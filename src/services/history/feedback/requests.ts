@@ -16,7 +16,7 @@ import type { Outbound } from '../../../lib/network/outbound.ts';
 import { currentTime } from '../../../lib/time/clock.ts';
 import { openSecrets } from '../../../pipeline/channel-secrets.ts';
 import type { FeedbackSource, Providers } from '../../../providers/provider.ts';
-import { requireHere } from '../../configuration/moves.ts';
+import { requireHere } from '../../configuration/paths/moves.ts';
 import type { Deps } from '../../deps.ts';
 import { countFeedback, storeFeedback } from './feedback.ts';
 

@@ -2,7 +2,7 @@
 import type { Document } from '../../../core/configuration/document.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import type { TriggerOptions } from '../../../core/trigger.ts';
-import { applyConfiguration } from '../../configuration/declarative.ts';
+import { applyConfiguration } from '../../configuration/declarative/declarative.ts';
 import { resolveEventPath } from '../../configuration/events.ts';
 import type { Deps } from '../../deps.ts';
 import { triggerEvent } from '../../history/triggers.ts';

@@ -13,7 +13,7 @@ import { deleteOrganizationEntirely } from '../../../db/operations/organization-
 import { currentTime } from '../../../lib/time/clock.ts';
 import { createRecipientToken } from '../../audience/recipient-links.ts';
 import { findUser } from '../../audience/users.ts';
-import { applyConfiguration } from '../../configuration/declarative.ts';
+import { applyConfiguration } from '../../configuration/declarative/declarative.ts';
 import { resolveEventPath } from '../../configuration/events.ts';
 import type { Deps } from '../../deps.ts';
 import { triggerEvent } from '../../history/triggers.ts';

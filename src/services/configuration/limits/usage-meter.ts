@@ -4,13 +4,13 @@
  * minute old, and a limit can be exceeded by what happens in that time.
  */
 
-import { requestCost } from '../../core/configuration/limits.ts';
-import { AppError, invalid } from '../../core/errors.ts';
-import * as limits from '../../db/configuration/organization-limits.ts';
-import type { OrganizationSummary } from '../../db/configuration/organizations.ts';
-import type { Db } from '../../db/connection/pool.ts';
-import { countOf } from '../../lib/count-of.ts';
-import { TokenBucket } from '../../lib/load/token-bucket.ts';
+import { requestCost } from '../../../core/configuration/limits.ts';
+import { AppError, invalid } from '../../../core/errors.ts';
+import * as limits from '../../../db/configuration/organization-limits.ts';
+import type { OrganizationSummary } from '../../../db/configuration/organizations.ts';
+import type { Db } from '../../../db/connection/pool.ts';
+import { countOf } from '../../../lib/count-of.ts';
+import { TokenBucket } from '../../../lib/load/token-bucket.ts';
 
 const countMaxAgeMs = 60_000;
 /** Retry-After of a full organization: only retention or a person frees space, so retrying sooner is useless. */

@@ -3,25 +3,25 @@
  * entry is stored.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeSuppression, stopsChannel } from '../../core/audience/suppressions.ts';
-import { type Reach, type RecipientAddress, selectChannels } from '../../core/decision/decide.ts';
-import { AppError, invalid } from '../../core/errors.ts';
-import type { VisiblePeople } from '../../core/identity/visible-people.ts';
-import { uuidv7 } from '../../core/ids.ts';
-import type { Json, JsonObject } from '../../core/json.ts';
-import { lookUp } from '../../core/lookup.ts';
-import { type Content, compileMessage } from '../../core/render/render.ts';
-import { fold, readAddress } from '../../core/text/text.ts';
-import type { ResolvedPath } from '../../db/configuration/organizations.ts';
-import { findMemberByEmail } from '../../db/identity/memberships.ts';
-import { currentTime } from '../../lib/time/clock.ts';
-import { renderDelivery } from '../../pipeline/messages.ts';
-import type { PlannedChannel, PlannedProvider } from '../../pipeline/plans.ts';
-import { markSuppressed } from '../../pipeline/suppressions.ts';
-import { explainDenied } from '../../providers/provider.ts';
-import type { Outcome, Outgoing } from '../../providers/sending.ts';
-import type { Deps } from '../deps.ts';
-import { record } from '../operations/audit.ts';
+import { describeSuppression, stopsChannel } from '../../../core/audience/suppressions.ts';
+import { type Reach, type RecipientAddress, selectChannels } from '../../../core/decision/decide.ts';
+import { AppError, invalid } from '../../../core/errors.ts';
+import type { VisiblePeople } from '../../../core/identity/visible-people.ts';
+import { uuidv7 } from '../../../core/ids.ts';
+import type { Json, JsonObject } from '../../../core/json.ts';
+import { lookUp } from '../../../core/lookup.ts';
+import { type Content, compileMessage } from '../../../core/render/render.ts';
+import { fold, readAddress } from '../../../core/text/text.ts';
+import type { ResolvedPath } from '../../../db/configuration/organizations.ts';
+import { findMemberByEmail } from '../../../db/identity/memberships.ts';
+import { currentTime } from '../../../lib/time/clock.ts';
+import { renderDelivery } from '../../../pipeline/messages.ts';
+import type { PlannedChannel, PlannedProvider } from '../../../pipeline/plans.ts';
+import { markSuppressed } from '../../../pipeline/suppressions.ts';
+import { explainDenied } from '../../../providers/provider.ts';
+import type { Outcome, Outgoing } from '../../../providers/sending.ts';
+import type { Deps } from '../../deps.ts';
+import { record } from '../../operations/audit.ts';
 import { findSampleRecipient } from './preview.ts';
 import { sampleOccurrence } from './simulation.ts';
 

@@ -3,32 +3,32 @@
  * difference. Each runs in one transaction, so that a plan sees a consistent snapshot and an apply is atomic.
  */
 
-import { toAuditEntry } from '../../core/configuration/audit.ts';
-import { checkDocument, throwIfAny } from '../../core/configuration/check.ts';
-import { type Change, diff, type Step, toChange } from '../../core/configuration/diff.ts';
-import type { Document, OrganizationDocument } from '../../core/configuration/document.ts';
-import { toDocument } from '../../core/configuration/export.ts';
-import { toProviderEntry } from '../../core/configuration/fields.ts';
-import { checkDanglingReferences, checkReferences, type Reference } from '../../core/configuration/references.ts';
-import { keepSecrets, pairChannels } from '../../core/configuration/secrets.ts';
-import { addError } from '../../core/configuration/shape.ts';
-import { type OrganizationState, toState } from '../../core/configuration/state.ts';
-import { generateWebhookSecret, webhookLimits } from '../../core/configuration/webhooks.ts';
-import { loadPatterns } from '../../core/context-schema/patterns.ts';
-import { AppError, type FieldErrors } from '../../core/errors.ts';
-import { isObject, type JsonObject, toNfc } from '../../core/json.ts';
-import { findUsernames } from '../../db/audience/users.ts';
-import type { PathIds } from '../../db/configuration/organizations.ts';
+import { toAuditEntry } from '../../../core/configuration/audit.ts';
+import { checkDocument, throwIfAny } from '../../../core/configuration/check.ts';
+import { type Change, diff, type Step, toChange } from '../../../core/configuration/diff.ts';
+import type { Document, OrganizationDocument } from '../../../core/configuration/document.ts';
+import { toDocument } from '../../../core/configuration/export.ts';
+import { toProviderEntry } from '../../../core/configuration/fields.ts';
+import { checkDanglingReferences, checkReferences, type Reference } from '../../../core/configuration/references.ts';
+import { keepSecrets, pairChannels } from '../../../core/configuration/secrets.ts';
+import { addError } from '../../../core/configuration/shape.ts';
+import { type OrganizationState, toState } from '../../../core/configuration/state.ts';
+import { generateWebhookSecret, webhookLimits } from '../../../core/configuration/webhooks.ts';
+import { loadPatterns } from '../../../core/context-schema/patterns.ts';
+import { AppError, type FieldErrors } from '../../../core/errors.ts';
+import { isObject, type JsonObject, toNfc } from '../../../core/json.ts';
+import { findUsernames } from '../../../db/audience/users.ts';
+import type { PathIds } from '../../../db/configuration/organizations.ts';
 import {
   findOrganizationsAcrossTenants,
   listOrganizationsAcrossTenants,
   lockConfigurationAcrossTenants,
   type Organization,
-} from '../../db/configuration/organizations.ts';
-import type { Db } from '../../db/connection/pool.ts';
-import { runInSlices } from '../../lib/load/slices.ts';
-import { currentTime } from '../../lib/time/clock.ts';
-import { openSecrets, sealSecrets } from '../../pipeline/channel-secrets.ts';
+} from '../../../db/configuration/organizations.ts';
+import type { Db } from '../../../db/connection/pool.ts';
+import { runInSlices } from '../../../lib/load/slices.ts';
+import { currentTime } from '../../../lib/time/clock.ts';
+import { openSecrets, sealSecrets } from '../../../pipeline/channel-secrets.ts';
 import {
   checkEntry,
   destinationsOf,
@@ -36,14 +36,14 @@ import {
   readEntry,
   withGenerated,
   withoutSecrets,
-} from '../../providers/provider.ts';
-import type { Deps } from '../deps.ts';
-import { recordAll } from '../operations/audit.ts';
-import { readOrganization, type SecretOpeners } from './declarative-read.ts';
-import { applySteps } from './declarative-write.ts';
-import { openWebhookSecrets, sealWebhookSecrets } from './webhook-secrets.ts';
+} from '../../../providers/provider.ts';
+import type { Deps } from '../../deps.ts';
+import { recordAll } from '../../operations/audit.ts';
+import { openWebhookSecrets, sealWebhookSecrets } from '../webhook-secrets.ts';
+import { readOrganization, type SecretOpeners } from './read.ts';
+import { applySteps } from './write.ts';
 
-export type { Change } from '../../core/configuration/diff.ts';
+export type { Change } from '../../../core/configuration/diff.ts';
 
 interface ApplyOptions {
   /** Deletes stored objects that are missing from a section of the document. */

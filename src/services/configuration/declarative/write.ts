@@ -1,21 +1,21 @@
 /** Applies the steps of a plan in order. Consecutive users, addresses and members are written in batches. */
-import { hasContentChanged, type Step, type StepOf } from '../../core/configuration/diff.ts';
-import { toProviderEntry } from '../../core/configuration/fields.ts';
-import { pickFields } from '../../core/configuration/nouns/noun.ts';
-import { organization } from '../../core/configuration/nouns/organization.ts';
-import type { Json, JsonObject } from '../../core/json.ts';
-import { fold } from '../../core/text/text.ts';
-import * as addresses from '../../db/audience/addresses.ts';
-import * as lists from '../../db/audience/distribution-lists.ts';
-import * as members from '../../db/audience/members.ts';
-import * as users from '../../db/audience/users.ts';
-import { addLayoutVersion } from '../../db/configuration/layouts.ts';
-import { addMessage } from '../../db/configuration/messages.ts';
-import { createOrganizationAcrossTenants, updateOrganization } from '../../db/configuration/organizations.ts';
-import { deleteRow, insertRow, updateRow } from '../../db/configuration/rows.ts';
-import { createWebhookState } from '../../db/configuration/webhooks.ts';
-import type { Db } from '../../db/connection/pool.ts';
-import { releaseDayLimited } from '../../db/ledger/deliver/day-limits.ts';
+import { hasContentChanged, type Step, type StepOf } from '../../../core/configuration/diff.ts';
+import { toProviderEntry } from '../../../core/configuration/fields.ts';
+import { pickFields } from '../../../core/configuration/nouns/noun.ts';
+import { organization } from '../../../core/configuration/nouns/organization.ts';
+import type { Json, JsonObject } from '../../../core/json.ts';
+import { fold } from '../../../core/text/text.ts';
+import * as addresses from '../../../db/audience/addresses.ts';
+import * as lists from '../../../db/audience/distribution-lists.ts';
+import * as members from '../../../db/audience/members.ts';
+import * as users from '../../../db/audience/users.ts';
+import { addLayoutVersion } from '../../../db/configuration/layouts.ts';
+import { addMessage } from '../../../db/configuration/messages.ts';
+import { createOrganizationAcrossTenants, updateOrganization } from '../../../db/configuration/organizations.ts';
+import { deleteRow, insertRow, updateRow } from '../../../db/configuration/rows.ts';
+import { createWebhookState } from '../../../db/configuration/webhooks.ts';
+import type { Db } from '../../../db/connection/pool.ts';
+import { releaseDayLimited } from '../../../db/ledger/deliver/day-limits.ts';
 
 /** Encrypts a channel's secrets, bound to the row that will store them. */
 type SealSecrets = (

@@ -1,11 +1,11 @@
 /** Simulates the steps of a notification if no one acknowledges: when each run starts and how many messages it sends. */
-import type { JsonObject } from '../../core/json.ts';
-import type { TriggerOptions } from '../../core/trigger.ts';
-import type { Cursor } from '../../db/ledger/cursor.ts';
-import { decidePage, type RecipientDecision } from '../../pipeline/decide.ts';
-import type { EventPlan, PlannedNotification } from '../../pipeline/event-plan.ts';
-import type { Plans } from '../../pipeline/plans.ts';
-import type { RecipientReader } from '../../pipeline/recipients.ts';
+import type { JsonObject } from '../../../core/json.ts';
+import type { TriggerOptions } from '../../../core/trigger.ts';
+import type { Cursor } from '../../../db/ledger/cursor.ts';
+import { decidePage, type RecipientDecision } from '../../../pipeline/decide.ts';
+import type { EventPlan, PlannedNotification } from '../../../pipeline/event-plan.ts';
+import type { Plans } from '../../../pipeline/plans.ts';
+import type { RecipientReader } from '../../../pipeline/recipients.ts';
 
 export interface SimulatedRun {
   number: number;

@@ -2,10 +2,10 @@
  * Refuses requests for organizations that another cell owns, or is about to. While an organization moves, requests are
  * answered with 503 for a few seconds; after it has left, with 307 and its new address.
  */
-import { AppError } from '../../core/errors.ts';
-import { sqlState } from '../../db/connection/pool.ts';
-import type { KnownMove } from '../../db/operations/organization-moves.ts';
-import type { Deps } from '../deps.ts';
+import { AppError } from '../../../core/errors.ts';
+import { sqlState } from '../../../db/connection/pool.ts';
+import type { KnownMove } from '../../../db/operations/organization-moves.ts';
+import type { Deps } from '../../deps.ts';
 
 type MoveDeps = Pick<Deps, 'tenantCache'>;
 

@@ -1,18 +1,18 @@
 /** Simulates a trigger: decides and renders what would be sent, and why not. Nothing is stored or sent. */
-import { AppError } from '../../core/errors.ts';
-import type { VisiblePeople } from '../../core/identity/visible-people.ts';
-import type { JsonObject } from '../../core/json.ts';
-import type { Content } from '../../core/render/render.ts';
-import { planTrigger, type TriggerOptions } from '../../core/trigger.ts';
-import type { ResolvedPath } from '../../db/configuration/organizations.ts';
-import type { Cursor } from '../../db/ledger/cursor.ts';
-import { currentTime } from '../../lib/time/clock.ts';
-import { decidePage, type RecipientDecision } from '../../pipeline/decide.ts';
-import { type Placement, planDigests, simulateDigests } from '../../pipeline/digest.ts';
-import type { EventPlan, PlannedNotification } from '../../pipeline/event-plan.ts';
-import { renderDelivery } from '../../pipeline/messages.ts';
-import { RecipientReader } from '../../pipeline/recipients.ts';
-import type { Deps } from '../deps.ts';
+import { AppError } from '../../../core/errors.ts';
+import type { VisiblePeople } from '../../../core/identity/visible-people.ts';
+import type { JsonObject } from '../../../core/json.ts';
+import type { Content } from '../../../core/render/render.ts';
+import { planTrigger, type TriggerOptions } from '../../../core/trigger.ts';
+import type { ResolvedPath } from '../../../db/configuration/organizations.ts';
+import type { Cursor } from '../../../db/ledger/cursor.ts';
+import { currentTime } from '../../../lib/time/clock.ts';
+import { decidePage, type RecipientDecision } from '../../../pipeline/decide.ts';
+import { type Placement, planDigests, simulateDigests } from '../../../pipeline/digest.ts';
+import type { EventPlan, PlannedNotification } from '../../../pipeline/event-plan.ts';
+import { renderDelivery } from '../../../pipeline/messages.ts';
+import { RecipientReader } from '../../../pipeline/recipients.ts';
+import type { Deps } from '../../deps.ts';
 import { type SimulatedRun, type StepDecision, simulateSteps } from './step-simulation.ts';
 
 export interface SimulatedDelivery {

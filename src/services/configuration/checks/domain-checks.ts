@@ -1,18 +1,18 @@
 /** Checks the DNS records of the domains that channels send from: SPF, DKIM, DMARC, MX, and the names of mail servers. */
-import { AppError } from '../../core/errors.ts';
-import { isObject, type JsonObject } from '../../core/json.ts';
-import { lookUp } from '../../core/lookup.ts';
-import type { ExamineOptions, MailSender } from '../../core/mail-domain/examine.ts';
-import type { Area, Finding } from '../../core/mail-domain/finding.ts';
-import { type Answer, domainOfMailbox, keyOf, readDomain } from '../../core/mail-domain/lookups.ts';
-import { findChannelDetails } from '../../db/configuration/channels.ts';
-import { listOrganizationsAcrossTenants } from '../../db/configuration/organizations.ts';
-import { listRows } from '../../db/configuration/rows.ts';
-import { type DnsLimits, DnsSession } from '../../lib/network/dns.ts';
-import { createGuard } from '../../lib/network/outbound-guard.ts';
-import { currentTime } from '../../lib/time/clock.ts';
-import { openSecrets, type SealedChannel } from '../../pipeline/channel-secrets.ts';
-import type { Deps } from '../deps.ts';
+import { AppError } from '../../../core/errors.ts';
+import { isObject, type JsonObject } from '../../../core/json.ts';
+import { lookUp } from '../../../core/lookup.ts';
+import type { ExamineOptions, MailSender } from '../../../core/mail-domain/examine.ts';
+import type { Area, Finding } from '../../../core/mail-domain/finding.ts';
+import { type Answer, domainOfMailbox, keyOf, readDomain } from '../../../core/mail-domain/lookups.ts';
+import { findChannelDetails } from '../../../db/configuration/channels.ts';
+import { listOrganizationsAcrossTenants } from '../../../db/configuration/organizations.ts';
+import { listRows } from '../../../db/configuration/rows.ts';
+import { type DnsLimits, DnsSession } from '../../../lib/network/dns.ts';
+import { createGuard } from '../../../lib/network/outbound-guard.ts';
+import { currentTime } from '../../../lib/time/clock.ts';
+import { openSecrets, type SealedChannel } from '../../../pipeline/channel-secrets.ts';
+import type { Deps } from '../../deps.ts';
 
 /** Each round follows one more level of includes, of which SPF allows ten. */
 const maxRounds = 20;
@@ -61,7 +61,7 @@ export async function checkDomains(
   { servers, limits, listener }: CheckOptions,
 ): Promise<DomainCheck[]> {
   // Loaded when it is first used, because the list of public suffixes takes a megabyte of memory.
-  const { examineDomain } = await import('../../core/mail-domain/examine.ts');
+  const { examineDomain } = await import('../../../core/mail-domain/examine.ts');
   const { allows: isPublic } = createGuard([]);
   // An address, or a name such as localhost, cannot be in an MX record.
   const options: ExamineOptions = { isPublic, listener: listener && readDomain(listener) };

@@ -1,18 +1,18 @@
 /** Renders a draft for each channel. Nothing is stored or sent, and mistakes are part of the result. */
 
-import type { NotificationEntry } from '../../core/configuration/document.ts';
-import { checkLayout, checkMessage } from '../../core/configuration/messages.ts';
-import { type Medium, media } from '../../core/configuration/nouns/schemas.ts';
-import { decide, selectChannels } from '../../core/decision/decide.ts';
-import { AppError, invalid } from '../../core/errors.ts';
+import type { NotificationEntry } from '../../../core/configuration/document.ts';
+import { checkLayout, checkMessage } from '../../../core/configuration/messages.ts';
+import { type Medium, media } from '../../../core/configuration/nouns/schemas.ts';
+import { decide, selectChannels } from '../../../core/decision/decide.ts';
+import { AppError, invalid } from '../../../core/errors.ts';
 import {
   compileExpression,
   compilePredicate,
   expressionLimits,
   findFilterMistake,
-} from '../../core/expressions/expressions.ts';
-import type { VisiblePeople } from '../../core/identity/visible-people.ts';
-import type { Json, JsonObject } from '../../core/json.ts';
+} from '../../../core/expressions/expressions.ts';
+import type { VisiblePeople } from '../../../core/identity/visible-people.ts';
+import type { Json, JsonObject } from '../../../core/json.ts';
 import {
   type CheckTemplate,
   type CompiledLayout,
@@ -21,25 +21,25 @@ import {
   compileMessage,
   type LocalizedText,
   type MessageText,
-} from '../../core/render/render.ts';
-import { fold } from '../../core/text/text.ts';
+} from '../../../core/render/render.ts';
+import { fold } from '../../../core/text/text.ts';
 import {
   findRecipientByName,
   listMembersAsRecipients,
   listProjectMembersAsRecipients,
   listUsersAsRecipients,
   type RecipientRecord,
-} from '../../db/audience/recipients.ts';
-import type { ResolvedPath } from '../../db/configuration/organizations.ts';
-import { filterInSlices } from '../../lib/load/slices.ts';
-import { currentTime } from '../../lib/time/clock.ts';
-import { circumstancesOf } from '../../pipeline/decide.ts';
-import type { EventPlan } from '../../pipeline/event-plan.ts';
-import { optionsFor } from '../../pipeline/messages.ts';
-import type { PlannedChannel } from '../../pipeline/plans.ts';
-import { filterVisible, isPicked, unknownRecipient } from '../../pipeline/recipients.ts';
-import { renderContextFor } from '../../pipeline/render-snapshots.ts';
-import type { Deps } from '../deps.ts';
+} from '../../../db/audience/recipients.ts';
+import type { ResolvedPath } from '../../../db/configuration/organizations.ts';
+import { filterInSlices } from '../../../lib/load/slices.ts';
+import { currentTime } from '../../../lib/time/clock.ts';
+import { circumstancesOf } from '../../../pipeline/decide.ts';
+import type { EventPlan } from '../../../pipeline/event-plan.ts';
+import { optionsFor } from '../../../pipeline/messages.ts';
+import type { PlannedChannel } from '../../../pipeline/plans.ts';
+import { filterVisible, isPicked, unknownRecipient } from '../../../pipeline/recipients.ts';
+import { renderContextFor } from '../../../pipeline/render-snapshots.ts';
+import type { Deps } from '../../deps.ts';
 import { sampleOccurrence } from './simulation.ts';
 import { type DraftSteps, type PreviewedRun, previewSteps } from './step-preview.ts';
 

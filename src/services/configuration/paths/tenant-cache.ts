@@ -1,12 +1,12 @@
 /** Caches what every request needs: keys, sessions, holders of tokens, the objects that a path names, channels. */
-import { findTokenHolder, type TokenHolder } from '../../db/audience/recipient-links.ts';
-import { type ResolvedPath, resolvePathAcrossTenants, type Slugs } from '../../db/configuration/organizations.ts';
-import { listRows, type RowOf } from '../../db/configuration/rows.ts';
-import type { Db } from '../../db/connection/pool.ts';
-import { findKeyAcrossTenants, type Key } from '../../db/identity/keys.ts';
-import { findSessionAcrossTenants, type Session } from '../../db/identity/sessions.ts';
-import { type KnownMove, listMovesAcrossTenants } from '../../db/operations/organization-moves.ts';
-import { AnnouncedCache, type Entries } from '../../lib/caching/announced-cache.ts';
+import { findTokenHolder, type TokenHolder } from '../../../db/audience/recipient-links.ts';
+import { type ResolvedPath, resolvePathAcrossTenants, type Slugs } from '../../../db/configuration/organizations.ts';
+import { listRows, type RowOf } from '../../../db/configuration/rows.ts';
+import type { Db } from '../../../db/connection/pool.ts';
+import { findKeyAcrossTenants, type Key } from '../../../db/identity/keys.ts';
+import { findSessionAcrossTenants, type Session } from '../../../db/identity/sessions.ts';
+import { type KnownMove, listMovesAcrossTenants } from '../../../db/operations/organization-moves.ts';
+import { AnnouncedCache, type Entries } from '../../../lib/caching/announced-cache.ts';
 
 type Channel = Pick<RowOf<'channel'>, 'id' | 'slug' | 'name' | 'type' | 'enabled' | 'project_id'>;
 

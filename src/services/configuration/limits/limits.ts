@@ -1,15 +1,15 @@
 /** Reads and changes the limits of organizations. usage-meter.ts enforces them. */
 
-import { limitNames, type OrganizationLimits } from '../../core/configuration/limits.ts';
-import { AppError } from '../../core/errors.ts';
-import * as limits from '../../db/configuration/organization-limits.ts';
-import type { Db } from '../../db/connection/pool.ts';
-import { findAttachmentUsage } from '../../db/history/attachments.ts';
-import { currentTime } from '../../lib/time/clock.ts';
-import type { Deps } from '../deps.ts';
-import { differences, record } from '../operations/audit.ts';
+import { limitNames, type OrganizationLimits } from '../../../core/configuration/limits.ts';
+import { AppError } from '../../../core/errors.ts';
+import * as limits from '../../../db/configuration/organization-limits.ts';
+import type { Db } from '../../../db/connection/pool.ts';
+import { findAttachmentUsage } from '../../../db/history/attachments.ts';
+import { currentTime } from '../../../lib/time/clock.ts';
+import type { Deps } from '../../deps.ts';
+import { differences, record } from '../../operations/audit.ts';
 
-export type { OrganizationLimits } from '../../core/configuration/limits.ts';
+export type { OrganizationLimits } from '../../../core/configuration/limits.ts';
 
 export interface Usage {
   users: number;

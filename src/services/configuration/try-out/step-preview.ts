@@ -1,16 +1,16 @@
 /** Previews the steps of a draft for one recipient if no one acknowledges: when each run starts and which channels it uses. */
-import { decide, type Reason, selectChannels } from '../../core/decision/decide.ts';
-import { listRuns, type Step, stepLimits } from '../../core/decision/steps.ts';
-import { compilePredicate, expressionLimits, findFilterMistake } from '../../core/expressions/expressions.ts';
-import { fold } from '../../core/text/text.ts';
-import { findMemberAsRecipient, type RecipientRecord } from '../../db/audience/recipients.ts';
-import { currentTime } from '../../lib/time/clock.ts';
-import { circumstancesOf } from '../../pipeline/decide.ts';
-import type { EventPlan } from '../../pipeline/event-plan.ts';
-import type { PlannedChannel } from '../../pipeline/plans.ts';
-import { isPicked } from '../../pipeline/recipients.ts';
-import { markSuppressed } from '../../pipeline/suppressions.ts';
-import type { Deps } from '../deps.ts';
+import { decide, type Reason, selectChannels } from '../../../core/decision/decide.ts';
+import { listRuns, type Step, stepLimits } from '../../../core/decision/steps.ts';
+import { compilePredicate, expressionLimits, findFilterMistake } from '../../../core/expressions/expressions.ts';
+import { fold } from '../../../core/text/text.ts';
+import { findMemberAsRecipient, type RecipientRecord } from '../../../db/audience/recipients.ts';
+import { currentTime } from '../../../lib/time/clock.ts';
+import { circumstancesOf } from '../../../pipeline/decide.ts';
+import type { EventPlan } from '../../../pipeline/event-plan.ts';
+import type { PlannedChannel } from '../../../pipeline/plans.ts';
+import { isPicked } from '../../../pipeline/recipients.ts';
+import { markSuppressed } from '../../../pipeline/suppressions.ts';
+import type { Deps } from '../../deps.ts';
 
 /** Steps as typed in the editor; they may be invalid. */
 export interface DraftSteps {

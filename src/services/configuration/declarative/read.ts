@@ -1,8 +1,8 @@
 /** Reads the stored configuration in the form in which documents are compared, with one statement per table. */
 
-import { event } from '../../core/configuration/nouns/event.ts';
-import type { StoredMessage } from '../../core/configuration/nouns/notification.ts';
-import { pickFields } from '../../core/configuration/nouns/noun.ts';
+import { event } from '../../../core/configuration/nouns/event.ts';
+import type { StoredMessage } from '../../../core/configuration/nouns/notification.ts';
+import { pickFields } from '../../../core/configuration/nouns/noun.ts';
 import {
   type ApplicationState,
   type ChannelState,
@@ -15,18 +15,18 @@ import {
   type ProviderState,
   type UserState,
   type WebhookState,
-} from '../../core/configuration/state.ts';
-import type { JsonObject } from '../../core/json.ts';
-import { listAllAddresses } from '../../db/audience/addresses.ts';
-import { listAllDistributionLists } from '../../db/audience/distribution-lists.ts';
-import { listAllEmailMembers } from '../../db/audience/members.ts';
-import { listAllUsers } from '../../db/audience/users.ts';
-import { listCurrentMessages } from '../../db/configuration/messages.ts';
-import type { Organization, PathIds } from '../../db/configuration/organizations.ts';
-import { listRows } from '../../db/configuration/rows.ts';
-import type { Db } from '../../db/connection/pool.ts';
-import type { SealedChannel } from '../../pipeline/channel-secrets.ts';
-import type { SealedWebhook } from './webhook-secrets.ts';
+} from '../../../core/configuration/state.ts';
+import type { JsonObject } from '../../../core/json.ts';
+import { listAllAddresses } from '../../../db/audience/addresses.ts';
+import { listAllDistributionLists } from '../../../db/audience/distribution-lists.ts';
+import { listAllEmailMembers } from '../../../db/audience/members.ts';
+import { listAllUsers } from '../../../db/audience/users.ts';
+import { listCurrentMessages } from '../../../db/configuration/messages.ts';
+import type { Organization, PathIds } from '../../../db/configuration/organizations.ts';
+import { listRows } from '../../../db/configuration/rows.ts';
+import type { Db } from '../../../db/connection/pool.ts';
+import type { SealedChannel } from '../../../pipeline/channel-secrets.ts';
+import type { SealedWebhook } from '../webhook-secrets.ts';
 
 /** Selects the parts to read; those that can be large are optional. */
 interface ReadOptions {

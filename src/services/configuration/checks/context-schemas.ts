@@ -1,10 +1,10 @@
 /** Caches compiled context schemas, one per event and version. */
-import { type CheckContext, compileContextSchema } from '../../core/context-schema/check.ts';
-import { loadPatterns } from '../../core/context-schema/patterns.ts';
-import type { JsonObject } from '../../core/json.ts';
-import { findContextSchema } from '../../db/configuration/events.ts';
-import type { ResolvedPath } from '../../db/configuration/organizations.ts';
-import type { Db } from '../../db/connection/pool.ts';
+import { type CheckContext, compileContextSchema } from '../../../core/context-schema/check.ts';
+import { loadPatterns } from '../../../core/context-schema/patterns.ts';
+import type { JsonObject } from '../../../core/json.ts';
+import { findContextSchema } from '../../../db/configuration/events.ts';
+import type { ResolvedPath } from '../../../db/configuration/organizations.ts';
+import type { Db } from '../../../db/connection/pool.ts';
 
 /** A compiled schema takes about ten times the memory of its text. */
 const maxCached = 1_000;

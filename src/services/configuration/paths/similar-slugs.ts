@@ -1,9 +1,9 @@
 /** Suggests the slug that was meant. For operators only: others must not learn which slugs exist. */
-import { AppError } from '../../core/errors.ts';
-import { listOrganizationsAcrossTenants } from '../../db/configuration/organizations.ts';
-import { listSlugs } from '../../db/configuration/slugs.ts';
-import { closestOf } from '../../lib/closest.ts';
-import type { Deps } from '../deps.ts';
+import { AppError } from '../../../core/errors.ts';
+import { listOrganizationsAcrossTenants } from '../../../db/configuration/organizations.ts';
+import { listSlugs } from '../../../db/configuration/slugs.ts';
+import { closestOf } from '../../../lib/closest.ts';
+import type { Deps } from '../../deps.ts';
 
 /** Returns the error with a suggestion, if it is about a slug that does not exist and a similar one does. */
 export async function suggestSlug({ db, tenantCache }: Deps, error: unknown): Promise<unknown> {

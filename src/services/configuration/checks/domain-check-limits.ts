@@ -1,7 +1,7 @@
 /** Limits on domain checks, because each makes a tenant's choice of names into DNS lookups of the operator. */
-import { AppError } from '../../core/errors.ts';
-import { FailureCount } from '../../lib/load/failure-count.ts';
-import { type DnsLimits, defaultDnsLimits } from '../../lib/network/dns.ts';
+import { AppError } from '../../../core/errors.ts';
+import { FailureCount } from '../../../lib/load/failure-count.ts';
+import { type DnsLimits, defaultDnsLimits } from '../../../lib/network/dns.ts';
 
 /** Checks of one organization in a process: enough for a person who edits records, too few to burden a DNS server. */
 const maxChecks = 20;
