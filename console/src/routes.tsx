@@ -16,10 +16,10 @@ const page = (load: () => Promise<Module>) => async () => ({ Component: (await l
 
 /** Pages below /o/:org/; pages of a project are also below `p/:prj/`. */
 const organizationPages = [
-  { index: true, lazy: page(() => import('./pages/overview.tsx')) },
-  { path: 'occurrences', lazy: page(() => import('./pages/occurrences.tsx')) },
-  { path: 'occurrences/:identifier', lazy: page(() => import('./pages/occurrence.tsx')) },
-  { path: 'activity', lazy: page(() => import('./pages/activity.tsx')) },
+  { index: true, lazy: page(() => import('./pages/overview/overview.tsx')) },
+  { path: 'occurrences', lazy: page(() => import('./pages/occurrences/occurrences.tsx')) },
+  { path: 'occurrences/:identifier', lazy: page(() => import('./pages/occurrences/occurrence.tsx')) },
+  { path: 'activity', lazy: page(() => import('./pages/activity/activity.tsx')) },
   { path: 'escalations', lazy: page(() => import('./pages/escalations.tsx')) },
   { path: 'sandbox', lazy: page(() => import('./pages/sandbox.tsx')) },
   { path: 'categories', lazy: page(() => import('./pages/categories/categories.tsx')) },
@@ -33,8 +33,8 @@ const organizationPages = [
   { path: 'keys', lazy: page(() => import('./pages/keys/keys.tsx')) },
   { path: 'audit', lazy: page(() => import('./pages/audit.tsx')) },
   { path: 'team', lazy: page(() => import('./pages/team.tsx')) },
-  { path: 'settings', lazy: page(() => import('./pages/settings.tsx')) },
-  { path: 'account', lazy: page(() => import('./pages/account.tsx')) },
+  { path: 'settings', lazy: page(() => import('./pages/settings/settings.tsx')) },
+  { path: 'account', lazy: page(() => import('./pages/account/account.tsx')) },
   { path: 'p/:prj/a/:app/e/:evt', lazy: page(() => import('./pages/event.tsx')) },
   { path: 'p/:prj/a/:app/e/:evt/n/:notification', lazy: page(() => import('./pages/notification.tsx')) },
   ...['', 'p/:prj/'].flatMap(prefix => [

@@ -298,13 +298,13 @@ describe('the designer', () => {
     const [{ id }] = (await ask({ path: `${event}n/` })).body;
     await page.goto(`${eventPage}/n/${id}`);
     await page.getByRole('switch', { name: 'Limit how often a person gets this' }).click();
-    await page.getByText('At most 3 an hour for each person; the rest is dropped.').waitFor();
+    await page.getByText('At most 3 an hour for each recipient; the rest is dropped.').waitFor();
     await page.getByLabel('Count by').fill('order');
     await page.getByLabel('Per', { exact: true }).fill('soon');
     await button('Save').click();
     await page.getByText('Enter a duration, such as 30m, 1h or 7d.').waitFor();
     await page.getByLabel('Per', { exact: true }).fill('30m');
-    await page.getByText('At most 3 in 30 minutes per order for each person; the rest is dropped.').waitFor();
+    await page.getByText('At most 3 in 30 minutes per order for each recipient; the rest is dropped.').waitFor();
     await expectAccessible();
     await button('Save').click();
     await page.getByText('Saved.', { exact: true }).waitFor();
@@ -398,13 +398,13 @@ test('a digest is set up and explained in the designer, and its event lists open
   });
   await page.goto(`${eventPage}/n/${created.id}`);
   await page.getByRole('switch', { name: 'Collect into a digest' }).click();
-  await page.getByText('Collects messages for an hour, then sends each person one digest.').waitFor();
+  await page.getByText('Collects messages for an hour, then sends each recipient one digest.').waitFor();
   await page.getByLabel('Every', { exact: true }).fill('now and then');
   await button('Save').click();
   await page.getByText('Enter a duration such as 1h, or a cron expression such as 0 9 * * *.').waitFor();
   await page.getByLabel('Every', { exact: true }).fill('0 9 * * *');
   await page
-    .getByText('Collects messages until 09:00 in the recipient’s time zone, then sends each person one digest.')
+    .getByText('Collects messages until 09:00 in the recipient’s time zone, then sends each recipient one digest.')
     .waitFor();
   // The preview has three sample items and counts two more.
   await page.getByText('5 orders').first().waitFor();

@@ -37,6 +37,18 @@ test.each(files)('%s contains no hard-coded text', name => {
   expect(found).toEqual([]);
 });
 
+test('texts are whole messages, not pieces to join', () => {
+  const catalogs = readdirSync(path.join(source, 'texts'), { encoding: 'utf8' });
+  const found = catalogs.flatMap(name =>
+    [
+      ...readFileSync(path.join(source, 'texts', name), 'utf8').matchAll(
+        /['`]([ ,.;][^'`\n]*\p{L}{2}[^'`\n]*|[^'`\n]*\p{L} )['`],$/gmu,
+      ),
+    ].map(([piece]) => `${name}: ${piece}`),
+  );
+  expect(found).toEqual([]);
+});
+
 test('counts a noun in the singular and the plural', () => {
   expect(['message', 'delivery', 'person', 'new person', 'address', 'day'].map(noun => countOf(1, noun))).toEqual([
     '1 message',

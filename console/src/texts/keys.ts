@@ -46,7 +46,7 @@ export const texts = isolated({
   noKeysHint: 'Your applications need a key to trigger events. Start with a key that can only trigger.',
   wholeOrganization: 'Whole organization',
   allPermissions: 'All permissions',
-  morePermissions: (more: Part) => ` +${more} more`,
+  morePermissions: (shown: Part, more: Part) => `${shown} +${more} more`,
   revokedOn: (revokedAt: Part) => `Revoked on ${revokedAt}`,
   revoked: 'Revoked',
   expiredOn: (expiresAt: Part) => `Expired on ${expiresAt}`,
@@ -132,6 +132,5 @@ export const texts = isolated({
   iveCopiedIt: 'I’ve copied it',
   language: 'Language',
   copyCode: (language: Part) => `Copy ${language} code`,
-  with: 'With',
-  dryRunHint: ', recipients are resolved and nothing is sent. Remove it to send for real.',
+  dryRunHint: 'With {option}, recipients are resolved and nothing is sent. Remove it to send for real.',
 });

@@ -14,9 +14,10 @@ export const texts = isolated({
   emailAddressesHint:
     'Paste from anywhere: a column, a line, the recipients of an email. New addresses are added to People.',
   noAddressesYet: 'No addresses yet',
-  notValid: 'Not valid:',
-  andMoreSuffix: (amount: Part) => ` and ${amount} more`,
-  noOneWasAdded: '. No one was added.',
+  notValid: (addresses: readonly string[]) =>
+    addresses.length > 10
+      ? `Not valid: ${addresses.slice(0, 10).join(', ')} and ${addresses.length - 10} more. No one was added.`
+      : `Not valid: ${addresses.join(', ')}. No one was added.`,
   removeInvalidAddresses: 'Remove invalid addresses',
   fileToImport: 'File to import',
   dropACsvFileHere: 'Drop a CSV file here',
@@ -77,7 +78,7 @@ export const texts = isolated({
   checking: 'Checking',
   importing: 'Importing',
   rowsWithErrors: 'Rows with errors',
-  row: 'Row',
+  rowMistake: (line: Part, mistake: Part) => `Row ${line}: ${mistake}`,
   andMore: (amount: Part) => `and ${amount} more`,
   downloadAsCsv: 'Download as CSV',
   noErrorsFound: 'No errors found.',

@@ -355,8 +355,7 @@ function Outcome({ progress, headers, hasOptOuts, isCheck = false }: OutcomeProp
           <Stack gap={4}>
             {errors.slice(0, shownErrors).map(({ line, field, message }) => (
               <Text key={`${line} ${field} ${message}`} size="sm">
-                {texts.row} {line}: {field && `${field} `}
-                {message}
+                {texts.rowMistake(line, [field, message].filter(Boolean).join(' '))}
               </Text>
             ))}
             {errors.length > shownErrors && (
