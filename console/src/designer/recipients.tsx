@@ -61,7 +61,7 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
           />
         )}
         <Checkbox
-          label={texts.peopleMatchingAnExpression}
+          label={texts.usersMatchingAnExpression}
           description={texts.expressionHint}
           checked={usersOn}
           onChange={event => set({ users: event.currentTarget.checked ? '' : undefined })}

@@ -13,7 +13,7 @@ import type { EventPath } from './sample.ts';
 export function describeRecipients({ list, users, trigger }: Notification['recipients']): string {
   return [
     list !== undefined && texts.list(list),
-    users !== undefined && texts.matchingPeople,
+    users !== undefined && texts.matchingUsers,
     trigger && texts.recipientsInTheTrigger,
   ]
     .filter(Boolean)

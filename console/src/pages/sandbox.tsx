@@ -169,7 +169,7 @@ function OpenMessage({ row }: { row: Sandboxed }) {
       <Stack gap={2}>
         <Line label={texts.to}>
           {row.user ? (
-            <Anchor component={Link} to={to.person(org, row.user)} inherit>
+            <Anchor component={Link} to={to.user(org, row.user)} inherit>
               {row.address ?? row.user}
             </Anchor>
           ) : (

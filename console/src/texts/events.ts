@@ -32,7 +32,7 @@ export const texts = isolated({
   slug: 'Slug',
   renameHint: 'The slug and all URLs stay the same.',
   list: (list: Part) => `List ${list}`,
-  matchingPeople: 'Matching people',
+  matchingUsers: 'Matching users',
   recipientsInTheTrigger: 'Recipients in the trigger',
   noMessageYet: 'No message yet',
   inactive: 'Inactive',

@@ -137,7 +137,7 @@ export const texts = isolated({
   whyNotForm: 'Why didn’t someone get a message?',
   usernameOrAddress: 'Username or address',
   check: 'Check',
-  whyNotHint: 'See what a person received, and why they didn’t get the rest.',
+  whyNotHint: 'See what a user received, and why they didn’t get the rest.',
   checking: 'Checking',
   notSent: 'not sent',
   allNotifications: 'All notifications',

@@ -19,7 +19,7 @@ export const texts = isolated({
   or: 'or',
   acceptWithProviderHint: (email: Part) => `Sign in there as ${email} to join.`,
   viewerMeaning: 'Views everything except API keys and the audit log',
-  editorMeaning: 'Also edits events, messages, people and lists, and triggers events',
+  editorMeaning: 'Also edits events, messages, users and lists, and triggers events',
   adminMeaning: 'Also manages channels, API keys, the team and settings',
   ownerMeaning: 'Full access, including deleting the organization',
   team: 'Team',

@@ -330,8 +330,8 @@ function Outcome({ progress, headers, hasOptOuts, isCheck = false }: OutcomeProp
     ['rows', rows],
     [isCheck ? texts.willBeAdded : 'added', added],
     [texts.alreadyMembers, existing],
-    [texts.newPeople, created_users],
-    [isCheck ? texts.peopleToUpdate : texts.peopleUpdated, updated_users],
+    [texts.newUsers, created_users],
+    [isCheck ? texts.usersToUpdate : texts.usersUpdated, updated_users],
     ...(hasOptOuts ? [[isCheck ? texts.willOptOut : texts.optedOut, opt_outs] as const] : []),
     ['errors', errors.length + moreErrors],
   ] as const;

@@ -89,7 +89,7 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
         <Table.Tbody>
           <Fact name={texts.recipient}>
             {user ? (
-              <Anchor component={Link} to={to.person(org, user)} inherit>
+              <Anchor component={Link} to={to.user(org, user)} inherit>
                 {user}
               </Anchor>
             ) : (

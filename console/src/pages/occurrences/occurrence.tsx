@@ -1,4 +1,4 @@
-/** One occurrence: progress, deliveries, and why a person got no message. */
+/** One occurrence: progress, deliveries, and why a user got no message. */
 import { Alert, Anchor, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { IconBolt, IconCircleCheck, IconHandStop, IconPlayerStop, IconRefresh } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
