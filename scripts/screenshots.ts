@@ -82,7 +82,7 @@ try {
   const size = { width: 1600, height: 2000 };
   await take({
     name: 'preferences-person',
-    at: '/o/demo/people/ada@demo.test',
+    at: '/o/demo/users/ada@demo.test',
     of: '[aria-label="Preferences"]',
     ...size,
   });

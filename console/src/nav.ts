@@ -66,7 +66,7 @@ export const navigation: { title?: string; entries: NavEntry[] }[] = [
   {
     title: texts.audience,
     entries: [
-      { label: texts.people, icon: IconUsers, permission: 'user:read', path: to.people, key: 'p' },
+      { label: texts.users, icon: IconUsers, permission: 'user:read', path: to.users, key: 'p' },
       { label: texts.lists, icon: IconAddressBook, permission: 'distributionlist:read', path: to.lists, key: 'l' },
       {
         label: texts.suppressions,

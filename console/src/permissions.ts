@@ -4,7 +4,7 @@ import { texts } from './texts/keys.ts';
 export const resourceTexts: Record<string, { name: string; meaning: string }> = {
   event: { name: texts.events, meaning: texts.eventsMeaning },
   occurrence: { name: texts.occurrences, meaning: texts.occurrencesMeaning },
-  user: { name: texts.people, meaning: texts.peopleMeaning },
+  user: { name: texts.users, meaning: texts.usersMeaning },
   distributionlist: { name: texts.lists, meaning: texts.listsMeaning },
   category: { name: texts.categories, meaning: texts.categoriesMeaning },
   preference: { name: texts.preferences, meaning: texts.preferencesMeaning },
@@ -65,8 +65,8 @@ export const presets: Preset[] = [
     includes: anyOf(['event:trigger', 'event:list', 'occurrence:read', 'system:ping']),
   },
   {
-    name: texts.syncPeople,
-    meaning: texts.syncPeopleMeaning,
+    name: texts.syncUsers,
+    meaning: texts.syncUsersMeaning,
     includes: permission => /^(user|distributionlist):|^system:ping$/.test(permission),
   },
   {

@@ -155,7 +155,7 @@ test('the console opens automatically when a service that failed is back', async
 
 test('a search box keeps every letter at any typing speed', async () => {
   for (const delay of [30, 240, 350]) {
-    await page.goto('/o/demo/people');
+    await page.goto('/o/demo/users');
     const box = page.getByRole('searchbox');
     await box.pressSequentially('ada love', { delay });
     expect(await box.inputValue()).toBe('ada love');
@@ -163,7 +163,7 @@ test('a search box keeps every letter at any typing speed', async () => {
     expect(await box.inputValue()).toBe('ada love');
   }
   // A value from the URL is shown as well.
-  await page.goto('/o/demo/people?search=grace');
+  await page.goto('/o/demo/users?search=grace');
   expect(await page.getByRole('searchbox').inputValue()).toBe('grace');
   await page.getByText('Grace Hopper').waitFor();
   await page.getByRole('button', { name: 'Clear' }).click();
@@ -189,7 +189,7 @@ test('an unsaved notification survives navigation and shows missing values besid
 });
 
 const forms: Record<string, { path: string; label: string }> = {
-  person: { path: '/o/demo/people/ada@demo.test', label: 'First name' },
+  user: { path: '/o/demo/users/ada@demo.test', label: 'First name' },
   channel: { path: '/o/demo/channels/mail', label: 'Name' },
   settings: { path: '/o/demo/settings', label: 'Name' },
   category: { path: '/o/demo/categories/drafts', label: 'Name' },
@@ -358,7 +358,7 @@ const dialogs: [path: string, opener: string, item?: string][] = [
   [orderPaid, eventMenu, 'Delete'],
   [orderPaid, 'Add a schema'],
   ['/o/demo/keys', 'New API key'],
-  ['/o/demo/people', 'New person'],
+  ['/o/demo/users', 'New user'],
   ['/o/demo/team', 'Invite member'],
   ['/o/demo/channels/mail', 'Send test'],
   ['/o/demo/channels/mail', 'More', 'Delete…'],

@@ -89,8 +89,8 @@ describe('a newcomer', () => {
   });
 
   test('adds themselves as a person and creates an API key with code samples', async () => {
-    await click(checklist().getByRole('button', { name: 'Add person' }));
-    await click(dialog().getByRole('button', { name: 'Add person' }));
+    await click(checklist().getByRole('button', { name: 'Add user' }));
+    await click(dialog().getByRole('button', { name: 'Add user' }));
     await waitForDone(4);
     await click(checklist().getByRole('button', { name: 'Create key' }));
     await click(dialog().getByRole('button', { name: 'Create key' }));

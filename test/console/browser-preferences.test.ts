@@ -23,7 +23,7 @@ let ask: Ask;
 const org = '/api/o/demo';
 const eventPage = '/o/demo/p/shop/a/web/e/order-paid';
 const event = `${org}/p/shop/a/web/e/order-paid/`;
-const person = (name: string) => `/o/demo/people/${name}@demo.test`;
+const person = (name: string) => `/o/demo/users/${name}@demo.test`;
 const user = (name: string) => `${org}/u/${name}@demo.test/`;
 
 /** Links in messages need a public URL, and the console accepts no other host, so the port must be known first. */
@@ -278,7 +278,7 @@ test('the settings preview the preference page and are saved', async () => {
   const color = () => page.evaluate<string>(`getComputedStyle(${header}).backgroundColor`);
   await waitFor('the color', async () => (await color()) === 'rgb(11, 114, 133)' || undefined);
   await form.getByLabel('Logo URL').fill('http://not.safe/logo.png');
-  await form.getByLabel('Maximum messages per person per day').fill('20');
+  await form.getByLabel('Maximum messages per user per day').fill('20');
   await form.getByRole('button', { name: 'Save' }).click();
   await form.getByText('must be an https URL').waitFor();
   await form.getByLabel('Logo URL').fill('');
@@ -297,20 +297,20 @@ describe('the designer', () => {
   test('explains a throttle as it is typed and saves it', async () => {
     const [{ id }] = (await ask({ path: `${event}n/` })).body;
     await page.goto(`${eventPage}/n/${id}`);
-    await page.getByRole('switch', { name: 'Limit how often a person gets this' }).click();
-    await page.getByText('At most 3 an hour for each person; the rest is dropped.').waitFor();
+    await page.getByRole('switch', { name: 'Limit how often a user gets this' }).click();
+    await page.getByText('At most 3 an hour for each recipient; the rest is dropped.').waitFor();
     await page.getByLabel('Count by').fill('order');
     await page.getByLabel('Per', { exact: true }).fill('soon');
     await button('Save').click();
     await page.getByText('Enter a duration, such as 30m, 1h or 7d.').waitFor();
     await page.getByLabel('Per', { exact: true }).fill('30m');
-    await page.getByText('At most 3 in 30 minutes per order for each person; the rest is dropped.').waitFor();
+    await page.getByText('At most 3 in 30 minutes per order for each recipient; the rest is dropped.').waitFor();
     await expectAccessible();
     await button('Save').click();
     await page.getByText('Saved.', { exact: true }).waitFor();
     const read = async () => (await ask({ path: `${event}n/${id}/` })).body.throttle;
     expect(await read()).toEqual({ max: 3, per: '30m', key: 'order' });
-    await page.getByRole('switch', { name: 'Limit how often a person gets this' }).click();
+    await page.getByRole('switch', { name: 'Limit how often a user gets this' }).click();
     await button('Save').click();
     await waitFor('the throttle to be removed', async () => (await read()) === null);
   });
@@ -398,13 +398,13 @@ test('a digest is set up and explained in the designer, and its event lists open
   });
   await page.goto(`${eventPage}/n/${created.id}`);
   await page.getByRole('switch', { name: 'Collect into a digest' }).click();
-  await page.getByText('Collects messages for an hour, then sends each person one digest.').waitFor();
+  await page.getByText('Collects messages for an hour, then sends each recipient one digest.').waitFor();
   await page.getByLabel('Every', { exact: true }).fill('now and then');
   await button('Save').click();
   await page.getByText('Enter a duration such as 1h, or a cron expression such as 0 9 * * *.').waitFor();
   await page.getByLabel('Every', { exact: true }).fill('0 9 * * *');
   await page
-    .getByText('Collects messages until 09:00 in the recipient’s time zone, then sends each person one digest.')
+    .getByText('Collects messages until 09:00 in the recipient’s time zone, then sends each recipient one digest.')
     .waitFor();
   // The preview has three sample items and counts two more.
   await page.getByText('5 orders').first().waitFor();

@@ -182,7 +182,7 @@ test('limits and their usage are visible to every role and changed by an instanc
   await signIn(own, demo.signIn);
   await own.goto('/o/demo/settings');
   await own.getByRole('button', { name: 'Edit limits' }).click();
-  await own.getByLabel('People').fill('100');
+  await own.getByLabel('Users').fill('100');
   await own.getByLabel('Stored messages').fill('');
   await own.getByRole('button', { name: 'Save limits' }).click();
   await own.getByText(`${body.used.users} of 100`).waitFor();

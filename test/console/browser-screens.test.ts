@@ -88,16 +88,16 @@ test('a new channel reports all missing settings at once and generates secrets',
   await page.waitForURL(/\/channels\/hooks/);
 });
 
-describe('people', () => {
+describe('users', () => {
   test('are counted, sorted by name, and filtered by state', async () => {
     for (const n of [10, 2]) {
       const email = `unit${n}@demo.test`;
       await ask({ method: 'POST', path: '/api/o/demo/u/', body: { email, first_name: 'Unit', last_name: String(n) } });
     }
     await ask({ method: 'PATCH', path: '/api/o/demo/u/unit10@demo.test/', body: { locked: true } });
-    await page.goto('/o/demo/people');
-    await page.getByText('5 people').waitFor();
-    const names = page.getByRole('table', { name: 'People' }).getByRole('link');
+    await page.goto('/o/demo/users');
+    await page.getByText('5 users').waitFor();
+    const names = page.getByRole('table', { name: 'Users' }).getByRole('link');
     await eventually(
       async () =>
         expect(await names.allInnerTexts()).toEqual([
@@ -115,7 +115,7 @@ describe('people', () => {
   });
 
   test('are added to a list on their own page, which also shows their inbox', async () => {
-    await page.goto('/o/demo/people/unit2@demo.test');
+    await page.goto('/o/demo/users/unit2@demo.test');
     await page.getByRole('heading', { name: 'Inbox' }).waitFor();
     await button('Add to list').click();
     await dialog().getByLabel('List').first().click();
@@ -146,7 +146,7 @@ test('the palette finds a list, a layout, a key, a category and an action', asyn
   await page.waitForURL(/\/lists\/\d+$/);
   await search('gala', 'Gala');
   await page.waitForURL(/\/layouts\/\d+$/);
-  await search('new person', 'New person');
+  await search('new user', 'New user');
   await dialog().getByLabel('Email').waitFor();
   await dialog().getByRole('button', { name: 'Cancel' }).click();
   await search('demo', 'bf_');
@@ -177,7 +177,7 @@ test('the palette triggers, pauses and resumes an event by keyboard', async () =
 });
 
 test('the selected project applies to every page', async () => {
-  await page.goto('/o/demo/people');
+  await page.goto('/o/demo/users');
   await page.getByRole('button', { name: /^Project:/ }).click();
   await page.getByRole('menuitem', { name: 'Blog' }).click();
   for (const name of ['Events', 'Layouts', 'Channels', 'API keys', 'Occurrences']) {
@@ -211,7 +211,7 @@ describe('at 390 and 1280 pixels', () => {
   test.each([
     ['events', '/o/demo/p/shop/events'],
     ['event', long],
-    ['inbox of a person', '/o/demo/people/ada@demo.test?tab=inbox'],
+    ['inbox of a user', '/o/demo/users/ada@demo.test?tab=inbox'],
   ])('the page %s fits a long name of an event', async (title, path) => {
     await page.goto(path);
     await page.getByText(name, { exact: false }).first().waitFor();

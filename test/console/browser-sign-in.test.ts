@@ -291,8 +291,8 @@ test('an owner requires two-factor authentication, and a member has to set it up
 
   const member = await openVisit();
   await signIn(member.page, viewer);
-  await member.page.goto('/o/demo/people');
-  await member.page.getByRole('heading', { name: 'People' }).waitFor();
+  await member.page.goto('/o/demo/users');
+  await member.page.getByRole('heading', { name: 'Users' }).waitFor();
 
   await page.goto('/o/demo/settings');
   await page.getByRole('switch', { name: 'Require two-factor authentication' }).click();
@@ -308,10 +308,10 @@ test('an owner requires two-factor authentication, and a member has to set it up
   await member.page.getByRole('link', { name: 'Events' }).click();
   await member.page.getByRole('heading', { name: 'Set up two-factor authentication' }).waitFor();
   expect(await axeViolations(member.page)).toEqual([]);
-  expect(await member.page.getByRole('link', { name: 'People' }).count()).toBe(0);
+  expect(await member.page.getByRole('link', { name: 'Users' }).count()).toBe(0);
   await button(member.page, 'Add passkey').click();
   await saveCodes(member.page);
-  await member.page.getByRole('link', { name: 'People' }).waitFor();
+  await member.page.getByRole('link', { name: 'Users' }).waitFor();
   await member.close();
 
   await page.goto('/o/demo/settings');
@@ -432,8 +432,8 @@ test('a user with single sign-on only joins, returns to pages and confirms chang
   await button(page, 'Set up').click();
   await page.getByRole('dialog', { name: 'Set up an authenticator app' }).waitFor();
 
-  await page.goto('/sign-in?to=/o/demo/people');
-  await page.waitForURL(/\/o\/demo\/people$/);
+  await page.goto('/sign-in?to=/o/demo/users');
+  await page.waitForURL(/\/o\/demo\/users$/);
   // Never to another host.
   await page.goto('/sign-in?to=/%09/evil.test/o/demo');
   await page.waitForURL(/localhost:\d+\/o\/demo/);

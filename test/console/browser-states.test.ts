@@ -230,7 +230,7 @@ test('activity and the pages of the recipients show the state of each delivery',
   await page.goto('/o/demo/activity');
   for (const one of withDelivery()) await expectDelivery(one, await loadRow(linkTo('Activity', one.id)));
   for (const user of new Set(withDelivery().map(one => one.user))) {
-    await page.goto(`/o/demo/people/${user}`);
+    await page.goto(`/o/demo/users/${user}`);
     for (const one of withDelivery().filter(each => each.user === user)) {
       await expectDelivery(one, await loadRow(linkTo('Deliveries', one.id)));
     }

@@ -80,7 +80,7 @@ test('an address is added, imported, found, shown on the page of its person, and
   await row(email).waitFor({ state: 'detached' });
   await row('@gone.test').waitFor();
 
-  await page.goto(`/o/demo/people/${encodeURIComponent(email)}`);
+  await page.goto(`/o/demo/users/${encodeURIComponent(email)}`);
   await page.getByText('Suppressed', { exact: true }).waitFor();
   await takeScreenshots(page, 'suppressions-person');
   expect(await axeViolations(page)).toEqual([]);

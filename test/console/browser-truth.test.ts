@@ -127,7 +127,7 @@ test('a person’s page shows registrations with their data, and an instance-wid
 }, async () => {
   const fields = { plan: 'pro' };
   await post('/api/o/demo/p/shop/a/web/register/', { username: 'grace@demo.test', custom_fields: fields });
-  await page.goto('/o/demo/people/grace@demo.test');
+  await page.goto('/o/demo/users/grace@demo.test');
   const card = page.getByRole('region', { name: 'Registered with' });
   await card.getByText('shop/web').waitFor();
   await card.getByText('"plan": "pro"').waitFor();
@@ -264,7 +264,7 @@ test('activity finds deliveries by status and recipient, and retries a selection
   await page.getByRole('option', { name: 'Customers' }).click();
   await dialog().getByRole('button', { name: 'Add to list' }).click();
   await page.getByText('grace@demo.test was already on the list.').waitFor();
-  await button('Lock people').click();
+  await button('Lock users').click();
   await dialog().getByRole('button', { name: 'Lock' }).click();
   await page.getByText('Locked grace@demo.test.').waitFor();
   expect((await ask({ path: '/api/o/demo/u/grace@demo.test/' })).body.locked).toBe(true);

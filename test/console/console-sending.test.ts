@@ -24,12 +24,15 @@ test.each([
   [null, []],
   [
     { max: 3, per: '1h', key: 'order', overflow: 'drop' },
-    ['At most 3 an hour per order for each person; the rest is dropped.'],
+    ['At most 3 an hour per order for each recipient; the rest is dropped.'],
   ],
-  [{ max: '2', per: '7d', key: ' ', overflow: 'drop' }, ['At most 2 in 7 days for each person; the rest is dropped.']],
+  [
+    { max: '2', per: '7d', key: ' ', overflow: 'drop' },
+    ['At most 2 in 7 days for each recipient; the rest is dropped.'],
+  ],
   [
     { max: 1, per: '1d', key: '', overflow: 'digest' },
-    ['At most 1 a day for each person; the rest is sent as one digest.'],
+    ['At most 1 a day for each recipient; the rest is sent as one digest.'],
   ],
   [{ max: '', per: '1h', key: '', overflow: 'drop' }, []],
   [{ max: 0, per: '1h', key: '', overflow: 'drop' }, []],
@@ -41,20 +44,20 @@ test.each([
 test.each([
   [
     { every: '1h', key: '', sendsFirst: false, max: '' },
-    'Collects messages for an hour, then sends each person one digest.',
+    'Collects messages for an hour, then sends each recipient one digest.',
   ],
   [
     { every: '30m', key: 'server', sendsFirst: false, max: 5 },
-    'Collects messages for 30 minutes per server, then sends each person one digest.',
+    'Collects messages for 30 minutes per server, then sends each recipient one digest.',
   ],
   [
     { every: '5 9 * * *', key: '', sendsFirst: false, max: '' },
-    'Collects messages until 09:05 in the recipient’s time zone, then sends each person one digest.',
+    'Collects messages until 09:05 in the recipient’s time zone, then sends each recipient one digest.',
   ],
   [
     { every: '0 8 * * 1-5', key: '', sendsFirst: true, max: '' },
     'Sends the first message immediately, collects the following ones until the next “0 8 * * 1-5” in the recipient’s ' +
-      'time zone, then sends each person one digest.',
+      'time zone, then sends each recipient one digest.',
   ],
   [{ every: 'soon', key: '', sendsFirst: false, max: '' }, undefined],
 ] as [Digest, string | undefined][])('the digest %j is explained once it is complete', (digest, sentence) =>

@@ -37,20 +37,32 @@ test.each(files)('%s contains no hard-coded text', name => {
   expect(found).toEqual([]);
 });
 
+test('texts are whole messages, not pieces to join', () => {
+  const catalogs = readdirSync(path.join(source, 'texts'), { encoding: 'utf8' });
+  const found = catalogs.flatMap(name =>
+    [
+      ...readFileSync(path.join(source, 'texts', name), 'utf8').matchAll(
+        /['`]([ ,.;][^'`\n]*\p{L}{2}[^'`\n]*|[^'`\n]*\p{L} )['`],$/gmu,
+      ),
+    ].map(([piece]) => `${name}: ${piece}`),
+  );
+  expect(found).toEqual([]);
+});
+
 test('counts a noun in the singular and the plural', () => {
-  expect(['message', 'delivery', 'person', 'new person', 'address', 'day'].map(noun => countOf(1, noun))).toEqual([
+  expect(['message', 'delivery', 'user', 'new user', 'address', 'day'].map(noun => countOf(1, noun))).toEqual([
     '1 message',
     '1 delivery',
-    '1 person',
-    '1 new person',
+    '1 user',
+    '1 new user',
     '1 address',
     '1 day',
   ]);
-  expect(['message', 'delivery', 'person', 'new person', 'address', 'day'].map(noun => countOf(2_000, noun))).toEqual([
+  expect(['message', 'delivery', 'user', 'new user', 'address', 'day'].map(noun => countOf(2_000, noun))).toEqual([
     '2,000 messages',
     '2,000 deliveries',
-    '2,000 people',
-    '2,000 new people',
+    '2,000 users',
+    '2,000 new users',
     '2,000 addresses',
     '2,000 days',
   ]);

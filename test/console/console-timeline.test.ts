@@ -1,7 +1,7 @@
 /** The timeline of an occurrence says what became of its messages. */
 import { expect, test } from 'vitest';
 import { timeAgo } from '../../console/src/components/time-ago.ts';
-import { explainEmpty, stagesOf, type TimelineOccurrence } from '../../console/src/pages/occurrence/timeline-steps.ts';
+import { explainEmpty, stagesOf, type TimelineOccurrence } from '../../console/src/pages/occurrences/timeline-steps.ts';
 
 const none = { pending: 0, sent: 0, failed: 0, suppressed: 0, cancelled: 0, expired: 0, unknown: 0 };
 const at = '2026-01-01T20:00:00Z';

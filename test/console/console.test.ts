@@ -156,7 +156,7 @@ function measureLoad(modules: string[]): { files: number; bytes: number } {
   return { files: files.size, bytes };
 }
 
-test.each(['src/pages/sign-in.tsx', 'src/pages/overview.tsx'])(
+test.each(['src/pages/sign-in.tsx', 'src/pages/overview/overview.tsx'])(
   'the first load of %s is under 300 kB in fewer than 20 files',
   page => {
     const { files, bytes } = measureLoad(['index.html', 'src/frame.tsx', page]);

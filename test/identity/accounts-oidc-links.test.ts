@@ -144,7 +144,7 @@ test('accounts of a previous issuer are named as linked, and the operator unlink
 
 test('a sign-in returns to the page of the console that it came from, also after a failure', async () => {
   const { email } = await newAccount(service.runtime.deps, inAcme('viewer'));
-  const to = '/o/acme/people?q=j%20d';
+  const to = '/o/acme/users?q=j%20d';
   expect(await signIn(addIdentity(email), `?to=${encodeURIComponent(to)}`)).toBe(to);
   expect(await signIn('cancels', `?to=${encodeURIComponent(to)}`)).toBe(
     `/sign-in?error=oidc.failed&to=${encodeURIComponent(to)}`,

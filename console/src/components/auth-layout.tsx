@@ -35,8 +35,7 @@ export function FormError({ error }: { error: unknown }) {
   return (
     <Alert color="red" variant="light" role="alert" p="xs">
       <Text size="sm" c="var(--mantine-color-text)">
-        {explain(error)}
-        {requestId && texts.requestSuffix(requestId)}
+        {requestId ? texts.errorOfRequest(explain(error), requestId) : explain(error)}
       </Text>
     </Alert>
   );

@@ -139,13 +139,13 @@ export default function Palette({ openCount }: { openCount: number }) {
       })),
     ],
     [
-      texts.people,
+      texts.users,
       found.users.map(({ username, first_name, last_name }) => ({
         id: `user ${username}`,
         label: `${first_name} ${last_name}`.trim() || username,
         description: username,
         icon: IconUser,
-        run: go(to.person(org, username)),
+        run: go(to.user(org, username)),
       })),
       true,
     ],
@@ -259,7 +259,7 @@ function useActions(go: Go, createOrganization: () => void): Command[] {
       run: go(`${to.events(org, project)}?new-event`),
     },
     { permission: 'template:write', label: texts.newLayout, icon: IconPlus, run: go(to.layout(org, 'new', project)) },
-    { permission: 'user:write', label: texts.newPerson, icon: IconPlus, run: go(`${to.people(org)}?new`) },
+    { permission: 'user:write', label: texts.newUser, icon: IconPlus, run: go(`${to.users(org)}?new`) },
     {
       permission: 'distributionlist:write',
       label: texts.newList,

@@ -1,4 +1,4 @@
-/** Form fields for quiet hours and their time zone, of an organization or of one person. */
+/** Form fields for quiet hours and their time zone, of an organization or of one user. */
 import { Chip, Group, Input, Select, Stack, Text, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { type Preferences, timezones } from '../api-types.ts';

@@ -4,6 +4,7 @@ import { useEffect } from 'react';
 import { isRouteErrorResponse, Link, useLocation, useRouteError } from 'react-router';
 import { UnreachableError } from '../api.ts';
 import { texts } from '../texts/common.ts';
+import { fill } from './fill.tsx';
 import { Page } from './page.tsx';
 import { Failure } from './states.tsx';
 
@@ -46,7 +47,7 @@ export function NotFound() {
   const { pathname } = useLocation();
   return (
     <Page title={texts.pageNotFound}>
-      {texts.thereIsNoPageAt} <Code>{pathname}</Code>.{' '}
+      {fill(texts.thereIsNoPageAt, { path: <Code>{pathname}</Code> })}{' '}
       <Anchor component={Link} to="/" inherit underline="always">
         {texts.goToTheOverview}
       </Anchor>

@@ -4,6 +4,7 @@ import { IconAlertTriangle } from '@tabler/icons-react';
 import { type ReactNode, useEffect, useRef } from 'react';
 import { ApiError, explain, isTransient } from '../api.ts';
 import { texts } from '../texts/common.ts';
+import { fill } from './fill.tsx';
 
 export function Loading({ label = texts.loading }: { label?: string }) {
   return (
@@ -87,7 +88,7 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
       </Text>
       {requestId && (
         <Text c="dimmed" size="xs">
-          {texts.request} <Code fz="xs">{requestId}</Code>
+          {fill(texts.request, { id: <Code fz="xs">{requestId}</Code> })}
         </Text>
       )}
       {retry && (

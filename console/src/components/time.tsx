@@ -56,7 +56,8 @@ export function dayOf(moment: string): string {
   return day.format(new Date(moment));
 }
 
-export function TimeAgo({ at, prefix = '' }: { at: string | null | undefined; prefix?: string }) {
+/** The time, in a text with the placeholder `{time}`. */
+export function TimeAgo({ at, text = '{time}' }: { at: string | null | undefined; text?: string }) {
   const current = useSyncExternalStore(subscribe, () => now);
   if (!at)
     return (
@@ -64,11 +65,11 @@ export function TimeAgo({ at, prefix = '' }: { at: string | null | undefined; pr
         –
       </Text>
     );
+  const ago = timeAgo(at, Math.max(current, Date.parse(at)) === Date.parse(at) ? Date.now() : current);
   return (
     <Tooltip label={exactTime(at)}>
       <time dateTime={at} className="numbers tip" style={{ whiteSpace: 'nowrap' }}>
-        {prefix}
-        {timeAgo(at, Math.max(current, Date.parse(at)) === Date.parse(at) ? Date.now() : current)}
+        {text.replace('{time}', ago)}
       </time>
     </Tooltip>
   );

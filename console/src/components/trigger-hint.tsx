@@ -6,6 +6,7 @@ import { permissionName } from '../permissions.ts';
 import { TriggerExample } from '../snippets/trigger-example.tsx';
 import { TriggerSnippets, triggerUrl } from '../snippets/trigger-snippets.tsx';
 import { texts } from '../texts/common.ts';
+import { fill } from './fill.tsx';
 import { Empty } from './states.tsx';
 import { useEvents } from './use-events.ts';
 
@@ -17,7 +18,7 @@ export function TriggerHint() {
   const body = { context: { order: 'A-1', amount: '12 EUR' }, options: { dry_run: true } };
   return (
     <Empty icon={<IconBellRinging size={26} stroke={1.4} />} title={texts.noOccurrencesYet}>
-      {texts.triggerHint} {permissionName('event:trigger')}, <Code>event:trigger</Code>:
+      {fill(texts.triggerHint, { permission: permissionName('event:trigger'), code: <Code>event:trigger</Code> })}
       <Box mt="md" ta="left">
         {event ? (
           <TriggerExample path={{ org, prj: event.prj, app: event.app, evt: event.slug }} apiKey="<API_KEY>" />

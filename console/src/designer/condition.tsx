@@ -1,6 +1,7 @@
 /** The filter of a notification, evaluated on the sample context as it is typed. */
 import { Stack, Text, Textarea } from '@mantine/core';
 import type { Preview } from '../api-types.ts';
+import { fill } from '../components/fill.tsx';
 import { Section } from '../components/page.tsx';
 import type { EventPath, Sample } from '../events/sample.ts';
 import { SampleEditor, TakeRecent } from '../events/sample-editor.tsx';
@@ -36,8 +37,9 @@ export function Condition({ path, sample, draft, change, errors, result }: Condi
         />
         {result && 'matches' in result && (
           <Text size="sm" role="status">
-            {texts.resultForTheSample} <span className="mono">{short(result.value)}</span> →{' '}
-            <b>{result.matches ? 'sent' : texts.notSent}</b>
+            {fill(result.matches ? texts.sampleIsSent : texts.sampleIsNotSent, {
+              value: <span className="mono">{short(result.value)}</span>,
+            })}
           </Text>
         )}
         <div>

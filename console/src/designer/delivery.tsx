@@ -16,6 +16,7 @@ import {
 import { IconChevronRight } from '@tabler/icons-react';
 import { useState } from 'react';
 import { Link } from 'react-router';
+import { fill } from '../components/fill.tsx';
 import { Section } from '../components/page.tsx';
 import { CodeField } from '../editor/code.tsx';
 import { parseObject } from '../events/sample.ts';
@@ -114,11 +115,13 @@ export function DeliverySettings({ path, draft, change, errors, channels, previe
           </Chip.Group>
           {channels.length === 0 && (
             <Text size="sm" c="dimmed">
-              {texts.noChannelsYet}{' '}
-              <Anchor component={Link} to={to.newChannel(org)} inherit underline="always">
-                {texts.createAChannel}
-              </Anchor>
-              {texts.thisDraftIsKept}
+              {fill(texts.noChannelsYet, {
+                link: (
+                  <Anchor component={Link} to={to.newChannel(org)} inherit underline="always">
+                    {texts.createAChannel}
+                  </Anchor>
+                ),
+              })}
             </Text>
           )}
           {problem && <Input.Error mt={6}>{problem}</Input.Error>}

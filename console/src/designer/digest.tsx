@@ -1,4 +1,4 @@
-/** Form fields for collecting a notification's messages to one person into a digest. */
+/** Form fields for collecting a notification's messages to one user into a digest. */
 import { Group, NumberInput, Stack, Switch, TextInput } from '@mantine/core';
 import { limitsOf } from '../form-fields.ts';
 import { texts } from '../texts/designer.ts';

@@ -62,14 +62,15 @@ export function explainWindow(every: string): string | undefined {
 function explainDigest({ every, key, sendsFirst }: Digest): string[] {
   const window = explainWindow(every);
   if (window === undefined) return [];
-  const by = key.trim() === '' ? '' : texts.perKey(key.trim());
-  return [sendsFirst ? texts.collectsAfterFirst(window, by) : texts.collects(window, by)];
+  return [(sendsFirst ? texts.collectsAfterFirst : texts.collects)(withKey(window, key))];
 }
 
 function explainThrottle({ max, per, key, overflow }: Throttle): string[] {
   const period = explainPeriod(per);
   if (period === undefined || !(Number(max) >= 1)) return [];
-  const by = key.trim() === '' ? '' : texts.perKey(key.trim());
-  const rest = overflow === 'digest' ? texts.restIsDigested : texts.restIsDropped;
-  return [texts.atMost(max, period, by, rest)];
+  return [(overflow === 'digest' ? texts.atMostThenDigest : texts.atMostThenDrop)(max, withKey(period, key))];
+}
+
+function withKey(period: string, key: string): string {
+  return key.trim() === '' ? period : texts.perKey(period, key.trim());
 }

@@ -264,7 +264,7 @@ function AddLocale({ add }: { add: (locale: string) => void }) {
             data-autofocus
           />
           <Button type="submit" mt="xs" fullWidth disabled={!locale}>
-            {texts.add} {locale && languageName(locale)}
+            {texts.addLanguage(locale && languageName(locale))}
           </Button>
         </form>
       </Popover.Dropdown>

@@ -42,7 +42,7 @@ export function PreviewUser({ value, onChange, defaultUser }: PreviewUserProps) 
       filter={({ options }) => options}
       clearable
       clearButtonProps={{ 'aria-label': texts.clear }}
-      placeholder={defaultUser ? texts.previewAsUser(defaultUser) : texts.previewAsFirstPerson}
+      placeholder={defaultUser ? texts.previewAsUser(defaultUser) : texts.previewAsFirstUser}
       nothingFoundMessage={texts.noMatches}
     />
   );

@@ -4,6 +4,7 @@ import { IconPlus } from '@tabler/icons-react';
 import { explain } from '../api.ts';
 import type { Preview } from '../api-types.ts';
 import { getChannelType } from '../channel-types.ts';
+import { fill } from '../components/fill.tsx';
 import { texts } from '../texts/designer.ts';
 import { languageName } from './languages.ts';
 import { noteOf, PreviewBody } from './preview-body.tsx';
@@ -72,7 +73,7 @@ export function Previews({
         <Alert color="yellow" variant="light" p="xs" mb="sm" role="status">
           <Group justify="space-between" gap="xs">
             <Text size="sm" c="var(--mantine-color-text)">
-              {texts.missingInTheSample} <span className="mono">{missing.join(', ')}</span>
+              {fill(texts.missingInTheSample, { names: <span className="mono">{missing.join(', ')}</span> })}
             </Text>
             <Button
               variant="default"

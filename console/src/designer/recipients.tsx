@@ -6,6 +6,7 @@ import { Checkbox, Code, Select, Stack, Text, Textarea } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Preview } from '../api-types.ts';
 import { count } from '../components/counts.tsx';
+import { fill } from '../components/fill.tsx';
 import { Section } from '../components/page.tsx';
 import type { EventPath } from '../events/sample.ts';
 import { read } from '../queries.ts';
@@ -60,7 +61,7 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
           />
         )}
         <Checkbox
-          label={texts.peopleMatchingAnExpression}
+          label={texts.usersMatchingAnExpression}
           description={texts.expressionHint}
           checked={usersOn}
           onChange={event => set({ users: event.currentTarget.checked ? '' : undefined })}
@@ -76,28 +77,24 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
             value={recipients.users}
             onChange={event => set({ users: event.currentTarget.value })}
             placeholder="custom_fields.tier == 'gold'"
-            description={
-              <>
-                {texts.jmespathOn} <Code fz="xs">username email first_name last_name locale custom_fields</Code>
-              </>
-            }
+            description={fill(texts.jmespathOn, {
+              fields: <Code fz="xs">username email first_name last_name locale custom_fields</Code>,
+            })}
             inputWrapperOrder={['input', 'error', 'description']}
             error={errorAt(errors, 'recipients/users') ?? (matches && 'error' in matches ? matches.error : undefined)}
           />
         )}
         {usersOn && matches && 'matches' in matches && (
           <Text ml={28} size="sm" role="status">
-            {texts.matches} <b className="numbers">{count(matches.matches)}</b> {texts.of}{' '}
-            {matches.of >= 1_000 ? texts.theFirst(count(matches.of)) : count(matches.of)} {texts.people}
+            {fill(matches.of >= 1_000 ? texts.matchesOfTheFirst : texts.matchesOf, {
+              matches: <b className="numbers">{count(matches.matches)}</b>,
+              users: count(matches.of),
+            })}
           </Text>
         )}
         <Checkbox
           label={texts.recipientsNamedInTheTrigger}
-          description={
-            <>
-              {texts.passedAs} <span className="mono">options.recipients</span>.
-            </>
-          }
+          description={fill(texts.passedAs, { option: <span className="mono">options.recipients</span> })}
           checked={recipients.trigger === true}
           onChange={event => set({ trigger: event.currentTarget.checked ? true : undefined })}
         />

@@ -1,4 +1,4 @@
-/** Form fields for limiting how often one person gets a notification. */
+/** Form fields for limiting how often one user gets a notification. */
 import { Group, NumberInput, Radio, Stack, Switch, TextInput } from '@mantine/core';
 import { limitsOf } from '../form-fields.ts';
 import { texts } from '../texts/designer.ts';

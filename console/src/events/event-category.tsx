@@ -2,6 +2,7 @@
 import { Anchor, Text } from '@mantine/core';
 import { Link } from 'react-router';
 import { categoryOptions, useCategories } from '../categories.ts';
+import { fill } from '../components/fill.tsx';
 import { to, useOrg } from '../paths.ts';
 import { texts } from '../texts/events.ts';
 
@@ -11,10 +12,13 @@ export function EventCategory({ slug }: { slug: string }) {
   const name = categoryOptions(data ?? []).find(({ value }) => value === slug)?.label ?? slug;
   return (
     <Text component="span" size="sm" c="dimmed">
-      {texts.categoryIs}{' '}
-      <Anchor component={Link} to={to.category(org, slug)} inherit underline="always">
-        {name}
-      </Anchor>
+      {fill(texts.categoryIs, {
+        category: (
+          <Anchor component={Link} to={to.category(org, slug)} inherit underline="always">
+            {name}
+          </Anchor>
+        ),
+      })}
     </Text>
   );
 }

@@ -3,6 +3,7 @@ import { Badge, Box, Group, Text } from '@mantine/core';
 import { IconArrowRight } from '@tabler/icons-react';
 import { Link } from 'react-router';
 import type { Notification } from '../api-types.ts';
+import { fill } from '../components/fill.tsx';
 import { toDraft } from '../designer/draft.ts';
 import { explainSending } from '../designer/explain-sending.ts';
 import { to } from '../paths.ts';
@@ -12,7 +13,7 @@ import type { EventPath } from './sample.ts';
 export function describeRecipients({ list, users, trigger }: Notification['recipients']): string {
   return [
     list !== undefined && texts.list(list),
-    users !== undefined && texts.matchingPeople,
+    users !== undefined && texts.matchingUsers,
     trigger && texts.recipientsInTheTrigger,
   ]
     .filter(Boolean)
@@ -60,7 +61,7 @@ export function NotificationCard({ path, notification }: { path: EventPath; noti
       ))}
       {filter && (
         <Text size="xs" c="dimmed" mt={6} truncate>
-          {texts.onlyIf} <span className="mono">{filter}</span>
+          {fill(texts.onlyIf, { condition: <span className="mono">{filter}</span> })}
         </Text>
       )}
     </Box>

@@ -21,7 +21,7 @@ function columnsFor(org: string): Column<OpenDigest>[] {
         <>
           <Text size="sm" truncate>
             {user ? (
-              <Anchor component={Link} to={to.person(org, user)} inherit>
+              <Anchor component={Link} to={to.user(org, user)} inherit>
                 {user}
               </Anchor>
             ) : (

@@ -2,6 +2,7 @@
 import { Accordion, Alert, Badge, Box, Group, Stack, Text } from '@mantine/core';
 import { reasons, type Simulation } from '../api-types.ts';
 import { count } from '../components/counts.tsx';
+import { fill } from '../components/fill.tsx';
 import { MessageView } from '../components/message-view.tsx';
 import { clockAndDay } from '../components/time.tsx';
 import { countOf } from '../texts/count-of.ts';
@@ -16,9 +17,9 @@ export function SimulationView({ simulation, only }: { simulation: Simulation; o
   return (
     <Stack gap="sm" role="status">
       <Text size="sm">
-        <b>{countOf(total, 'message')}</b> {texts.wouldBeSent}
-        {simulation.complete ? '' : texts.toTheFirstRecipients}
-        {texts.nothingWasSent}
+        {fill(simulation.complete ? texts.wouldBeSent : texts.wouldBeSentToTheFirst, {
+          messages: <b>{countOf(total, 'message')}</b>,
+        })}
       </Text>
       {notifications.length === 0 && (
         <Alert color="yellow" variant="light" p="xs">
@@ -89,12 +90,18 @@ function Outcome({ name, reason, deliveries, suppressed, held }: Simulation['not
       )}
       {inOrder(held).map(([code, amount]) => (
         <Text key={code} size="xs" c="dimmed">
-          <span className="numbers">{count(amount)}</span> {texts.ofThemWait} {reasons[code] ?? code}
+          {fill(texts.ofThemWait, {
+            amount: <span className="numbers">{count(amount)}</span>,
+            reason: reasons[code] ?? code,
+          })}
         </Text>
       ))}
       {inOrder(suppressed).map(([code, amount]) => (
         <Text key={code} size="xs" c="dimmed">
-          <span className="numbers">{count(amount)}</span> {texts.notSent} {reasons[code] ?? code}
+          {fill(texts.notSent, {
+            amount: <span className="numbers">{count(amount)}</span>,
+            reason: reasons[code] ?? code,
+          })}
         </Text>
       ))}
     </Box>

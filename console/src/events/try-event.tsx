@@ -7,6 +7,7 @@ import { api, take } from '../api.ts';
 import type { Simulation } from '../api-types.ts';
 import { GuardedButton, useAction } from '../components/actions.tsx';
 import { confirm } from '../components/confirm.tsx';
+import { fill } from '../components/fill.tsx';
 import { Section } from '../components/page.tsx';
 import { to } from '../paths.ts';
 import { permissionName } from '../permissions.ts';
@@ -165,11 +166,15 @@ export function HowToTrigger({ path, sample, recipients }: HowToTriggerProps) {
         more={[{ language: texts.cli, code: command }]}
       />
       <Text size="xs" c="dimmed" mt={6}>
-        {texts.requiresA}{' '}
-        <Anchor component={Link} to={to.keys(org)} inherit underline="always">
-          {texts.apiKey}
-        </Anchor>{' '}
-        {texts.withThePermission} {permissionName('event:trigger')}, <span className="mono">event:trigger</span>.
+        {fill(texts.requiresAKey, {
+          key: (
+            <Anchor component={Link} to={to.keys(org)} inherit underline="always">
+              {texts.apiKey}
+            </Anchor>
+          ),
+          permission: permissionName('event:trigger'),
+          code: <span className="mono">event:trigger</span>,
+        })}
       </Text>
     </Section>
   );

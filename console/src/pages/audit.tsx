@@ -232,7 +232,7 @@ function pageOf(org: string, noun: string, path: string): string | undefined {
       return parts.length > 1 ? to.channel(org, second, first) : to.channel(org, first);
     case 'user':
     case 'address':
-      return first ? to.person(org, first) : to.people(org);
+      return first ? to.user(org, first) : to.users(org);
     case 'event':
     case 'notification':
       return third ? to.event(org, first, second, third) : undefined;

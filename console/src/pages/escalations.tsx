@@ -105,7 +105,7 @@ function Card({ escalation, now }: { escalation: Escalation; now: number }) {
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
           {notified.length === 0
             ? texts.noOneNotified
-            : texts.notified(notified.join(', ') + (notified_more ? texts.andOthers : ''))}
+            : (notified_more ? texts.notifiedAndOthers : texts.notified)(notified.join(', '))}
         </Text>
         <Responses identifier={identifier} name={name} acknowledged={occurrence.acknowledged_at !== null} />
       </Stack>

@@ -5,6 +5,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useParams } from 'react-router';
 import { api, setCsrfToken, take } from '../api.ts';
 import { AuthLayout, FormError } from '../components/auth-layout.tsx';
+import { fill } from '../components/fill.tsx';
 import { fieldErrors } from '../components/form.tsx';
 import { ProviderButton } from '../components/provider-button.tsx';
 import { challengeOf, SecondFactor } from '../components/second-factor.tsx';
@@ -65,12 +66,7 @@ export default function AcceptInvite() {
     );
   }
   const signedIn = session.data?.account.email.toLowerCase() === email.toLowerCase();
-  const lead = (
-    <>
-      {email} {texts.isInvitedAs} <strong>{role}</strong>
-      {texts.theInviteExpires} <TimeAgo at={expires_at} />.
-    </>
-  );
+  const lead = fill(texts.isInvitedAs, { email, role: <strong>{role}</strong>, time: <TimeAgo at={expires_at} /> });
   return (
     <AuthLayout title={texts.joinOrganization(organization.name)} lead={lead}>
       {signedIn ? (

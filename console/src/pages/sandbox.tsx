@@ -8,6 +8,7 @@ import { useRef } from 'react';
 import { Link } from 'react-router';
 import type { Sandboxed } from '../api-types.ts';
 import { getChannelType } from '../channel-types.ts';
+import { fill } from '../components/fill.tsx';
 import { MessageView } from '../components/message-view.tsx';
 import { Page } from '../components/page.tsx';
 import { Empty, Failure } from '../components/states.tsx';
@@ -38,7 +39,7 @@ export default function Sandbox() {
       {!list.error && !list.loading && rows.length === 0 && (
         <Box className="card">
           <Empty icon={<IconMailbox size={28} stroke={1.4} />} title={texts.noMessagesYet}>
-            {texts.noMessagesHintStart} <span className="mono">sandbox</span> {texts.noMessagesHintEnd}
+            {fill(texts.noMessagesHint, { provider: <span className="mono">sandbox</span> })}
           </Empty>
         </Box>
       )}
@@ -168,7 +169,7 @@ function OpenMessage({ row }: { row: Sandboxed }) {
       <Stack gap={2}>
         <Line label={texts.to}>
           {row.user ? (
-            <Anchor component={Link} to={to.person(org, row.user)} inherit>
+            <Anchor component={Link} to={to.user(org, row.user)} inherit>
               {row.address ?? row.user}
             </Anchor>
           ) : (

@@ -54,7 +54,7 @@ function PauseBanner({ pause, onResumed }: { pause: Pause; onResumed?: () => voi
             {scope === 'bulk' && `${texts.otherMessagesAreSent} `}
             {describeWaiting(waiting)}{' '}
             <Text component="span" inherit c="dimmed">
-              <TimeAgo at={since} prefix={texts.paused} />
+              <TimeAgo at={since} text={texts.paused} />
             </Text>
           </Text>
         </Group>

@@ -1,6 +1,7 @@
 /** Code samples that trigger an event, in several languages. */
 import { Code, Tabs, Text } from '@mantine/core';
 import { CopyBlock } from '../components/copy.tsx';
+import { fill } from '../components/fill.tsx';
 import { texts } from '../texts/keys.ts';
 import { type Snippet, type TriggerCall, triggerSnippets } from './snippets.ts';
 
@@ -27,8 +28,7 @@ export function TriggerSnippets({ more = [], ...call }: TriggerSnippetsProps) {
       ))}
       {call.body.options?.dry_run === true && (
         <Text size="xs" c="dimmed" mt={6}>
-          {texts.with} <Code fz="xs">dry_run</Code>
-          {texts.dryRunHint}
+          {fill(texts.dryRunHint, { option: <Code fz="xs">dry_run</Code> })}
         </Text>
       )}
     </Tabs>

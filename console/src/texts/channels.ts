@@ -83,7 +83,7 @@ export const texts = isolated({
   addressHidden: 'Only people who may change the channel can see the address.',
   secretMissing: 'Set the webhook secret of the provider: until then, all requests are refused.',
   copyTheAddress: 'Copy the address',
-  mailboxRead: 'Last read',
+  mailboxRead: 'Last read {time}',
   mailboxFailed: 'Cannot be read',
   mailboxWaiting: 'It will be read for the first time within a minute.',
   mailboxHint: 'Belfry reads this mailbox every minute. Bounces are marked as read; other mails are left as they are.',

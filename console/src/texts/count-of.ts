@@ -1,13 +1,9 @@
 const number = new Intl.NumberFormat('en');
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
-const irregular: Record<string, string> = { person: 'people' };
 
-/** Returns the plural of a noun: `delivery` becomes `deliveries`, `new person` becomes `new people`. */
+/** Returns the plural of a noun: `delivery` becomes `deliveries`. */
 export function pluralOf(noun: string): string {
-  return noun.replace(
-    /\S+$/,
-    last => irregular[last] ?? `${last.replace(/([^aeiou])y$/, '$1ie').replace(/(s|x|ch|sh)$/, '$1e')}s`,
-  );
+  return `${noun.replace(/([^aeiou])y$/, '$1ie').replace(/(s|x|ch|sh)$/, '$1e')}s`;
 }
 
 interface CountOptions {

@@ -23,5 +23,5 @@ export const texts = isolated({
   noFurtherStep: 'No further step',
   noOneNotified: 'No one notified yet',
   notified: (users: Part) => `Notified: ${users}`,
-  andOthers: ' and others',
+  notifiedAndOthers: (users: Part) => `Notified: ${users} and others`,
 });

@@ -21,7 +21,7 @@ export const texts = isolated({
   restoredOrCopied:
     'The database was restored or copied, so messages sent since then are not on record. Triggers are still accepted. ' +
     'An operator resumes sending with belfry resume.',
-  paused: 'Paused ',
+  paused: 'Paused {time}',
   nothingIsWaitingYet: 'Nothing is waiting yet.',
   waiting: (what: Part, isOne: boolean) => `${what} ${isOne ? 'is' : 'are'} waiting.`,
   both: (messages: Part, occurrences: Part) => `${messages} and ${occurrences}`,

@@ -75,7 +75,7 @@ export const texts = isolated({
   copySlug: 'Copy slug',
 
   preferences: 'Preferences',
-  preferencesHint: 'What this person gets. Required categories are always sent.',
+  preferencesHint: 'What this user gets. Required categories are always sent.',
   byCategory: 'Preferences by category and channel',
   noCategoriesToChoose: 'No channels or events to choose from yet.',
   singleEvent: 'One event',
@@ -112,11 +112,11 @@ export const texts = isolated({
   turnEverythingOff: 'Turn everything off',
   turnEverythingOffQuestion: 'Turn everything off?',
   turnEverythingOffHint:
-    'This person gets only required categories. Choices for single categories and events are kept and take precedence.',
+    'This user gets only required categories. Choices for single categories and events are kept and take precedence.',
 
   link: 'Preference page',
   linkHint:
-    'The page where this person sets their preferences. Anyone with the link can change them, so share it only with this person.',
+    'The page where this user sets their preferences. Anyone with the link can change them, so share it only with this user.',
   copyLink: 'Copy preference link',
   linkCopied: 'Copied the link.',
   revokeLinks: 'Revoke all links',
@@ -169,14 +169,14 @@ export const texts = isolated({
   organizationTimezoneHint: 'Used for the quiet hours of people who have not set a time zone.',
   organizationQuietHint: 'For people who have not set their own. Messages wait until quiet hours end.',
   quietHoursOn: 'Set quiet hours',
-  maxPerDay: 'Maximum messages per person per day',
+  maxPerDay: 'Maximum messages per user per day',
   maxPerDayHint:
     'Across all events in any 24 hours; the rest is dropped. Required categories and urgent messages do not count.',
   noLimit: 'No limit',
   preview: 'Preview',
   previewOfPage: 'Preview of the preference page',
   previewIn: 'Language of the preview',
-  previewHint: 'What a person without any choices sees. To open a real page, copy the link from a person’s page.',
+  previewHint: 'What a user without any choices sees. To open a real page, copy the link from a user’s page.',
 
   waitingQuietHours: (messages: string, isOne: boolean, until: Part) =>
     `${messages} ${isOne ? 'waits' : 'wait'} for quiet hours to end, until ${until}.`,

@@ -5,8 +5,8 @@ export const texts = isolated({
   sandboxMailbox: 'Sandbox mailbox',
   description: 'Messages from channels with the sandbox provider. They are shown here instead of being sent.',
   noMessagesYet: 'No messages yet',
-  noMessagesHintStart: 'Create a channel with the',
-  noMessagesHintEnd: 'provider and trigger an event that uses it. The message appears here and is not sent.',
+  noMessagesHint:
+    'Create a channel with the {provider} provider and trigger an event that uses it. The message appears here and is not sent.',
   message: 'Message',
   allMessages: 'All messages',
   messages: 'Messages',

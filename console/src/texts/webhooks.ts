@@ -35,7 +35,7 @@ export const texts = isolated({
     'occurrence.completed': 'An occurrence is complete: all its messages have an outcome.',
     'occurrence.acknowledged': 'Someone acknowledged an occurrence.',
     'occurrence.resolved': 'Someone resolved an occurrence.',
-    'address.disabled': 'A person’s address was disabled, by its provider or manually.',
+    'address.disabled': 'A user’s address was disabled, by its provider or manually.',
     'channel.unhealthy': 'A channel’s provider keeps failing and is backing off.',
     'channel.recovered': 'The channel’s provider works again.',
     'channel.reputation_low': 'Bulk messages of a channel were paused: too many bounced or were reported as spam.',

@@ -8,7 +8,7 @@ import { GuardedButton } from '../components/actions.tsx';
 import { useEvents } from '../components/use-events.ts';
 import { findSample } from '../events/samples.ts';
 import { NewKey } from '../pages/keys/new-key.tsx';
-import { NewPerson } from '../pages/people/new-person.tsx';
+import { NewUser } from '../pages/users/new-user.tsx';
 import { to, useOrg } from '../paths.ts';
 import { read } from '../queries.ts';
 import { useCan, useSession } from '../session.tsx';
@@ -28,7 +28,7 @@ export function Checklist() {
   const org = useOrg();
   const navigate = useNavigate();
   const { account } = useSession();
-  const [dialog, setDialog] = useState<'event' | 'person' | 'key'>();
+  const [dialog, setDialog] = useState<'event' | 'user' | 'key'>();
   const close = () => setDialog(undefined);
   const { done, event, parent } = useProgress();
   const [firstName = '', ...lastNames] = account.name.split(' ');
@@ -62,12 +62,12 @@ export function Checklist() {
       },
     },
     {
-      name: texts.addPeople,
-      hint: texts.addPeopleHint,
-      action: texts.addPerson,
+      name: texts.addUsers,
+      hint: texts.addUsersHint,
+      action: texts.addUser,
       permission: 'user:write',
-      isDone: done.people,
-      run: () => setDialog('person'),
+      isDone: done.users,
+      run: () => setDialog('user'),
     },
     {
       name: texts.createAnApiKey,
@@ -126,8 +126,8 @@ export function Checklist() {
         ))}
       </Stack>
       {dialog === 'event' && <StartEvent org={org} parent={parent} close={close} />}
-      {dialog === 'person' && (
-        <NewPerson
+      {dialog === 'user' && (
+        <NewUser
           close={close}
           onCreated={close}
           start={{ email: account.email, first_name: firstName, last_name: lastNames.join(' ') }}
@@ -156,7 +156,7 @@ function useProgress() {
     }),
     enabled: event !== undefined && can('notification:read'),
   });
-  const people = useQuery({
+  const users = useQuery({
     ...read('/api/o/{org}/u/', first),
     enabled: can('user:read'),
   });
@@ -173,7 +173,7 @@ function useProgress() {
       channel: isNotEmpty(channels.data),
       event: event !== undefined,
       message: isNotEmpty(details.data),
-      people: isNotEmpty(people.data),
+      users: isNotEmpty(users.data),
       key: isNotEmpty(keys.data),
     },
   };

@@ -48,11 +48,11 @@ interface Statement {
 }
 
 /** Builds a statement that reads the recipients of a subquery with their addresses. */
-function recipientStatement(name: string, people: string): Statement {
+function recipientStatement(name: string, recipients: string): Statement {
   const text = `
     select p.*, a.id as address_id, a.name as address_name, a.value as address_value,
       a.disabled_at is not null as address_disabled
-    from (${people}) p
+    from (${recipients}) p
     left join addresses a on a.organization_id = p.organization_id and a.user_id = p.user_id`;
   return { name, text };
 }
@@ -60,23 +60,23 @@ function recipientStatement(name: string, people: string): Statement {
 /** Returns recipients in the order of their positions, each with the oldest address first. */
 async function readRecipients(pool: pg.Pool, statement: Statement, values: unknown[]): Promise<RecipientRecord[]> {
   const { rows } = await pool.query<RecipientAddressRow>({ ...statement, values });
-  const found = new Map<number, { person: RecipientRecord; addresses: RecipientAddressRow[] }>();
+  const found = new Map<number, { recipient: RecipientRecord; addresses: RecipientAddressRow[] }>();
   for (const row of rows) {
     let entry = found.get(row.position);
     if (!entry) {
-      entry = { person: toRecipient(row), addresses: [] };
+      entry = { recipient: toRecipient(row), addresses: [] };
       found.set(row.position, entry);
     }
     if (row.address_id !== null) entry.addresses.push(row);
   }
-  const people = [...found.values()].map(({ person, addresses }) => {
+  const recipients = [...found.values()].map(({ recipient, addresses }) => {
     if (addresses.length > 1) addresses.sort((a, b) => a.address_id! - b.address_id!);
     for (const { address_name: name, address_value: value, address_disabled: disabled } of addresses) {
-      person.addresses.push({ name, value, disabled });
+      recipient.addresses.push({ name, value, disabled });
     }
-    return person;
+    return recipient;
   });
-  return people.sort((a, b) => a.position - b.position);
+  return recipients.sort((a, b) => a.position - b.position);
 }
 
 /** Copies field by field, which is three times as fast as rest and spread. */

@@ -9,7 +9,7 @@ import { currentSession, readCookie, setSession, siteOf, visitorOf } from '../se
 import { ifMatch } from '../server/etag.ts';
 import { list, plain } from '../server/route.ts';
 import { closed, timestamp } from '../server/schemas.ts';
-import { password, personName, Session } from './sessions.ts';
+import { accountName, password, Session } from './sessions.ts';
 
 const tag = 'Session';
 
@@ -74,7 +74,7 @@ export const acceptInvite = plain(['token'], {
   status: 201,
   problems: [409],
   body: Type.Object(
-    { name: Type.Optional(personName), password: Type.Optional(password) },
+    { name: Type.Optional(accountName), password: Type.Optional(password) },
     { $id: 'InviteAcceptance', additionalProperties: false },
   ),
   answer: Session,

@@ -56,7 +56,7 @@ export const Session = Type.Object(
 );
 
 export const password = Type.String({ maxLength: passwordLength.max * 4 });
-export const personName = Type.String({ minLength: 1, maxLength: limits.name, pattern: '\\S' });
+export const accountName = Type.String({ minLength: 1, maxLength: limits.name, pattern: '\\S' });
 
 const code = Type.String({
   minLength: 6,
@@ -234,7 +234,7 @@ export const updateSession = plain([], {
   summary: 'Change own name',
   tag,
   status: 200,
-  body: Type.Object({ name: personName }, { $id: 'SessionUpdate', ...closed }),
+  body: Type.Object({ name: accountName }, { $id: 'SessionUpdate', ...closed }),
   answer: Session,
   handle: async ({ deps, session, body }) =>
     sessions.describeSession(deps, await sessions.renameAccount(deps, session!, body.name)),

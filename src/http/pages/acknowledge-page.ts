@@ -53,8 +53,8 @@ export async function registerAcknowledgePage(app: FastifyInstance, deps: Deps):
   });
 }
 
-function frameOf(request: FastifyRequest, { person, organization }: AcknowledgeLink): Frame {
-  return frameFor(request, person?.locale, organization);
+function frameOf(request: FastifyRequest, { user, organization }: AcknowledgeLink): Frame {
+  return frameFor(request, user?.locale, organization);
 }
 
 function acknowledgePage(frame: Frame, { event, organization }: AcknowledgeLink, answers: AcknowledgeLink['answers']) {

@@ -89,7 +89,7 @@ interface PageState {
 
 export function preferencePage(
   frame: Frame,
-  person: LinkedUser,
+  user: LinkedUser,
   shown: PreferencePage,
   { saved, wrong }: PageState,
 ): string {
@@ -102,7 +102,7 @@ ${wrong ? html`<p role="alert" class="notice">${words.quietInvalid}</p>` : nothi
 <form method="post">
 <h2 id="categories">${words.categories}</h2>
 ${shown.categories.length === 0 || shown.types.length === 0 ? html`<p>${words.noCategories}</p>` : table(words, shown)}
-${quietSection(frame, person)}
+${quietSection(frame, user)}
 <p class="actions"><button type="submit">${words.save}</button></p>
 </form>
 <form method="post">

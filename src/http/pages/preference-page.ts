@@ -47,22 +47,22 @@ export async function registerPreferencePage(app: FastifyInstance, deps: Deps): 
     scope.addContentTypeParser('*', { parseAs: 'string', bodyLimit }, (_request, text, done) => done(null, text));
     const hidden = { schema: { hide: true }, bodyLimit };
     scope.get('/preferences/:token', hidden, async (request: PageRequest, reply) => {
-      const person = await findLinkHolder(deps, request.params.token);
-      if (!person) return sendBroken(request, reply);
-      const frame = frameOf(request, person);
+      const user = await findLinkHolder(deps, request.params.token);
+      if (!user) return sendBroken(request, reply);
+      const frame = frameOf(request, user);
       const state = { saved: request.query.saved === '1', wrong: request.query.wrong === '1' };
-      const shown = await readPage(deps, person, person.locale ?? frame.language);
-      return sendPage(reply, frame, preferencePage(frame, person, shown, state));
+      const shown = await readPage(deps, user, user.locale ?? frame.language);
+      return sendPage(reply, frame, preferencePage(frame, user, shown, state));
     });
     scope.post('/preferences/:token', hidden, async (request: PageRequest, reply) => {
-      const person = await findLinkHolder(deps, request.params.token);
-      if (!person) return sendBroken(request, reply);
+      const user = await findLinkHolder(deps, request.params.token);
+      if (!user) return sendBroken(request, reply);
       const form = new URLSearchParams(typeof request.body === 'string' ? request.body : '');
       const own = forVisitor(deps, request);
       let outcome = 'saved';
       try {
-        if (form.get('action') === 'off') await switchAllOff(own, person);
-        else await savePage(own, person, readChoices(form), readQuiet(form, person));
+        if (form.get('action') === 'off') await switchAllOff(own, user);
+        else await savePage(own, user, readChoices(form), readQuiet(form, user));
       } catch (error) {
         if (!(error instanceof AppError) || error.kind !== 'invalid') throw error;
         outcome = 'wrong';
@@ -70,15 +70,15 @@ export async function registerPreferencePage(app: FastifyInstance, deps: Deps): 
       // The redirect prevents a reload from submitting the form again.
       return reply
         .code(303)
-        .header('location', `${preferencesPath(deps, person)}?${outcome}=1`)
+        .header('location', `${preferencesPath(deps, user)}?${outcome}=1`)
         .send();
     });
     scope.get('/unsubscribe/:token', hidden, async (request: PageRequest, reply) => {
       const link = await findUnsubscribeLink(deps, request.params.token);
       if (!link) return sendBroken(request, reply);
-      const frame = frameOf(request, link.person);
-      const { name, isRequired, isOff } = await describeCategory(deps, link, link.person.locale ?? frame.language);
-      const about = { category: name, type: link.channelType, manage: preferencesPath(deps, link.person) };
+      const frame = frameOf(request, link.user);
+      const { name, isRequired, isOff } = await describeCategory(deps, link, link.user.locale ?? frame.language);
+      const about = { category: name, type: link.channelType, manage: preferencesPath(deps, link.user) };
       if (isRequired || isOff) return sendPage(reply, frame, unsubscribedPage(frame, { ...about, done: !isRequired }));
       return sendPage(reply, frame, unsubscribePage(frame, about));
     });
@@ -86,9 +86,9 @@ export async function registerPreferencePage(app: FastifyInstance, deps: Deps): 
       const link = await findUnsubscribeLink(deps, request.params.token);
       if (!link) return sendBroken(request, reply);
       const done = await unsubscribe(forVisitor(deps, request), link);
-      const frame = frameOf(request, link.person);
-      const { name } = await describeCategory(deps, link, link.person.locale ?? frame.language);
-      const about = { category: name, type: link.channelType, manage: preferencesPath(deps, link.person), done };
+      const frame = frameOf(request, link.user);
+      const { name } = await describeCategory(deps, link, link.user.locale ?? frame.language);
+      const about = { category: name, type: link.channelType, manage: preferencesPath(deps, link.user), done };
       return sendPage(reply, frame, unsubscribedPage(frame, about));
     });
   });
@@ -99,8 +99,8 @@ export function forVisitor(deps: Deps, request: FastifyRequest): Deps {
   return { ...deps, actor: { ...anonymous, origin: request.ip, requestId: request.id } };
 }
 
-function frameOf(request: FastifyRequest, person: LinkedUser | undefined): Frame {
-  return frameFor(request, person?.locale, person?.organization);
+function frameOf(request: FastifyRequest, user: LinkedUser | undefined): Frame {
+  return frameFor(request, user?.locale, user?.organization);
 }
 
 export function frameFor(
@@ -141,7 +141,7 @@ export function sendPage(reply: FastifyReply, { nonce, organization }: Frame, pa
 }
 
 /** Returns no change if the recipient left the fields as the page showed them. */
-function readQuiet(form: URLSearchParams, person: LinkedUser): PageQuietHours {
+function readQuiet(form: URLSearchParams, user: LinkedUser): PageQuietHours {
   if (!form.has('quiet')) return {};
   const timezone = form.get('timezone') || null;
   const days = weekdays.filter(day => form.getAll('day').includes(day));
@@ -155,7 +155,7 @@ function readQuiet(form: URLSearchParams, person: LinkedUser): PageQuietHours {
   // Times that were entered without changing the select are the recipient's own.
   const isEntered = was.startsWith(`${mode} `) && was !== writeHours(mode, form.get('from'), form.get('to'), days);
   const chosen = isEntered ? hours : { usual: null, none: { enabled: false }, own: hours }[mode];
-  const quiet_hours = chosen === undefined ? person.quiet_hours : chosen;
+  const quiet_hours = chosen === undefined ? user.quiet_hours : chosen;
   if (writeQuietState(quiet_hours, timezone) === form.get('quiet_was')) return {};
   const times = quiet_hours && 'from' in quiet_hours ? [quiet_hours.from, quiet_hours.to] : [];
   const wrong = times.some(time => !/^([01]\d|2[0-3]):[0-5]\d$/.test(time ?? ''));

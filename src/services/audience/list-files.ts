@@ -57,13 +57,13 @@ interface ImportResult extends ImportCounts {
 
 interface ParsedFile {
   rows: number;
-  people: ListRow[];
+  users: ListRow[];
   errors: Mistake[];
   errorsTotal: number;
   /** Whether the file has an `opt_out` column. */
   hasOptOuts: boolean;
   /** Returns the row number in the file. */
-  rowOf: (person: ListRow) => number;
+  rowOf: (user: ListRow) => number;
 }
 
 /** Imports all rows or none, unless invalid rows are to be skipped. A dry run does everything and rolls back. */
@@ -86,18 +86,18 @@ export async function importList(
   const dryRunRollback = new Error('a dry run');
   const inTransaction = (work: (trx: Db) => Promise<void>) =>
     deps.bulk.run(organizationId, () => deps.db.transaction().execute(work));
-  const people = file.people.toSorted((a, b) => (a.username < b.username ? -1 : 1));
+  const users = file.users.toSorted((a, b) => (a.username < b.username ? -1 : 1));
   try {
     await inTransaction(async trx => {
       await prepareForGrowth(trx);
-      for (let i = 0; i < people.length; i += rowsPerStatement) {
+      for (let i = 0; i < users.length; i += rowsPerStatement) {
         deps.requireAdmitted?.();
-        const part = await importMembers(trx, organizationId, list.id, people.slice(i, i + rowsPerStatement));
+        const part = await importMembers(trx, organizationId, list.id, users.slice(i, i + rowsPerStatement));
         for (const field of Object.keys(part) as (keyof ImportCounts)[]) total[field] += part[field];
       }
       await deps.usage.admitUsers(trx, organizationId, total.created_users, currentTime());
       // In the same transaction as the memberships, so that a user who opted out is never notified in between.
-      const optOuts = people.flatMap(({ username, opt_out = [] }) =>
+      const optOuts = users.flatMap(({ username, opt_out = [] }) =>
         opt_out.map(name => ({ username, scope: optOutScope(name) })),
       );
       for (let i = 0; i < optOuts.length; i += rowsPerStatement) {
@@ -116,18 +116,18 @@ export async function importList(
 
 /** Reports rows that opt out of an unknown category, and removes them from the import. */
 async function checkOptOuts({ db }: Deps, organizationId: number, file: ParsedFile): Promise<void> {
-  if (!file.people.some(({ opt_out }) => opt_out)) return;
+  if (!file.users.some(({ opt_out }) => opt_out)) return;
   const slugs = new Set([
     'all',
     generalSlug,
     ...(await listRows(db, organizationId, 'category')).map(({ slug }) => slug),
   ]);
-  file.people = file.people.filter(person => {
-    const unknown = person.opt_out?.find(name => !slugs.has(name));
+  file.users = file.users.filter(user => {
+    const unknown = user.opt_out?.find(name => !slugs.has(name));
     if (unknown === undefined) return true;
     const message = `there is no category ${JSON.stringify(unknown)}: use one of ${[...slugs].join(', ')}`;
     file.errorsTotal++;
-    if (file.errors.length < maxErrors) file.errors.push({ row: file.rowOf(person), field: 'opt_out', message });
+    if (file.errors.length < maxErrors) file.errors.push({ row: file.rowOf(user), field: 'opt_out', message });
     return false;
   });
 }
@@ -152,7 +152,7 @@ export function rejection({ errors, errorsTotal }: Pick<ParsedFile, 'errors' | '
 async function parseFile(text: string): Promise<ParsedFile> {
   const seen = new Map<string, { row: number; serialized: string }>();
   const rowOf = ({ username }: ListRow) => seen.get(username)!.row;
-  const file: ParsedFile = { rows: 0, people: [], errors: [], errorsTotal: 0, hasOptOuts: false, rowOf };
+  const file: ParsedFile = { rows: 0, users: [], errors: [], errorsTotal: 0, hasOptOuts: false, rowOf };
   const addErrors = (...mistakes: Mistake[]) => {
     file.errorsTotal += mistakes.length;
     file.errors.push(...mistakes.slice(0, Math.max(0, maxErrors - file.errors.length)));
@@ -182,7 +182,7 @@ async function parseFile(text: string): Promise<ParsedFile> {
     const before = seen.get(read.value.username);
     if (!before) {
       seen.set(read.value.username, { row, serialized: serialized });
-      file.people.push(read.value);
+      file.users.push(read.value);
     } else if (before.serialized !== serialized) {
       addErrors({ row, field: 'email', message: `is already in row ${before.row}, with different values` });
     }

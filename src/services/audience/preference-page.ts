@@ -46,14 +46,14 @@ export interface PreferencePage {
 
 const maxAddresses = 50;
 
-export async function readPage(deps: Deps, person: LinkedUser, locale: string): Promise<PreferencePage> {
+export async function readPage(deps: Deps, user: LinkedUser, locale: string): Promise<PreferencePage> {
   const { db } = deps;
-  const organizationId = person.organization_id;
+  const organizationId = user.organization_id;
   const [offered, preferences, addresses, [last]] = await Promise.all([
     readOfferedCategories(deps, organizationId),
-    listPreferences(db, organizationId, person.id),
-    listWholeAddresses(db, organizationId, person.id, { after: 0, limit: maxAddresses }),
-    listPreferenceHistory(db, organizationId, person.id, { after: 0, limit: 1 }),
+    listPreferences(db, organizationId, user.id),
+    listWholeAddresses(db, organizationId, user.id, { after: 0, limit: maxAddresses }),
+    listPreferenceHistory(db, organizationId, user.id, { after: 0, limit: 1 }),
   ]);
   return {
     ...showCategories(offered, toChoices(preferences), locale),
@@ -119,24 +119,24 @@ export interface PageQuietHours {
 /** Throws when the quiet hours are invalid, and then saves nothing. */
 export async function savePage(
   deps: Deps,
-  person: LinkedUser,
+  user: LinkedUser,
   choices: PageChoice[],
   quiet: PageQuietHours,
 ): Promise<void> {
-  const page = await readPage(deps, person, 'en');
+  const page = await readPage(deps, user, 'en');
   const offered = new Map(page.categories.filter(one => !one.isRequired).map(one => [one.slug, one.channels]));
   const writes = choices
     .filter(({ category, type, was, is }) => was !== is && Object.hasOwn(offered.get(category) ?? {}, type))
     .map(({ category, type, is }) => ({ scope: categoryScope(category), channel_type: type, enabled: is }));
-  await savePreferences(deps, person, writes, 'page', quiet);
+  await savePreferences(deps, user, writes, 'page', quiet);
 }
 
 /**
  * Switches off everything that is not required. This includes preferences that were switched on individually, because a
  * broad preference does not override a narrow one.
  */
-export async function switchAllOff(deps: Deps, person: LinkedUser): Promise<void> {
-  const chosen = await listPreferences(deps.db, person.organization_id, person.id);
+export async function switchAllOff(deps: Deps, user: LinkedUser): Promise<void> {
+  const chosen = await listPreferences(deps.db, user.organization_id, user.id);
   const on = chosen.filter(({ enabled }) => enabled).map(({ scope, channel_type }) => ({ scope, channel_type }));
   const all = [
     { scope: everything, channel_type: '' },
@@ -144,33 +144,33 @@ export async function switchAllOff(deps: Deps, person: LinkedUser): Promise<void
   ];
   await savePreferences(
     deps,
-    person,
+    user,
     all.map(one => ({ ...one, enabled: false })),
     'page',
   );
 }
 
 interface UnsubscribeLink {
-  person: LinkedUser;
+  user: LinkedUser;
   category: string;
   channelType: string;
 }
 
 /** Unsubscribes from one category on one channel type. Returns false, and changes nothing, when it is required. */
-export async function unsubscribe(deps: Deps, { person, category, channelType }: UnsubscribeLink): Promise<boolean> {
-  const found = await findRow(deps.db, person.organization_id, 'category', { slug: category });
+export async function unsubscribe(deps: Deps, { user, category, channelType }: UnsubscribeLink): Promise<boolean> {
+  const found = await findRow(deps.db, user.organization_id, 'category', { slug: category });
   if (found?.kind === 'required') return false;
   const choice = { scope: categoryScope(category), channel_type: channelType, enabled: false };
-  await savePreferences(deps, person, [choice], 'one-click');
+  await savePreferences(deps, user, [choice], 'one-click');
   return true;
 }
 
 /** Returns the localized name of the category and the recipient's choice; a deleted category is shown by its slug. */
 export async function describeCategory({ db }: Deps, link: UnsubscribeLink, locale: string) {
-  const { person, category, channelType } = link;
+  const { user, category, channelType } = link;
   const [found, preferences] = await Promise.all([
-    findRow(db, person.organization_id, 'category', { slug: category }),
-    listPreferences(db, person.organization_id, person.id),
+    findRow(db, user.organization_id, 'category', { slug: category }),
+    listPreferences(db, user.organization_id, user.id),
   ]);
   const shown = found ?? (category === generalSlug ? generalCategory : undefined);
   const topic = shown && { category: shown, event: undefined };
@@ -183,15 +183,15 @@ export async function describeCategory({ db }: Deps, link: UnsubscribeLink, loca
 
 async function savePreferences(
   deps: Deps,
-  person: LinkedUser,
+  user: LinkedUser,
   writes: PreferenceWrite[],
   source: PreferenceSource,
   quiet: PageQuietHours = {},
 ) {
-  const actor = { ...deps.actor, kind: 'visitor' as const, id: null, name: person.username };
-  const organizationId = person.organization_id;
+  const actor = { ...deps.actor, kind: 'visitor' as const, id: null, name: user.username };
+  const organizationId = user.organization_id;
   await deps.db.transaction().execute(async trx => {
-    await storePreferences({ actor }, trx, organizationId, person, writes, source);
-    await storeQuietHours({ actor }, trx, organizationId, person, quiet, source);
+    await storePreferences({ actor }, trx, organizationId, user, writes, source);
+    await storeQuietHours({ actor }, trx, organizationId, user, quiet, source);
   });
 }

@@ -32,10 +32,10 @@ export async function findLinkHolder(deps: LinkDeps, token: string): Promise<Lin
 export async function findUnsubscribeLink(
   deps: LinkDeps,
   token: string,
-): Promise<{ person: LinkedUser; category: string; channelType: string } | undefined> {
+): Promise<{ user: LinkedUser; category: string; channelType: string } | undefined> {
   const link = verifyUnsubscribeToken(token, deps.signer.isSigned);
-  const person = await findCurrentOwner(deps, link);
-  return person && { person, category: link!.category, channelType: link!.channelType };
+  const user = await findCurrentOwner(deps, link);
+  return user && { user, category: link!.category, channelType: link!.channelType };
 }
 
 /** A recipient as authenticated by a token. */
@@ -63,12 +63,12 @@ export async function authenticateRecipient(
   const expiresAt = claims.expiresAt * 1_000;
   if (expiresAt <= now) throw new AppError('token.expired', 'the token has expired: ask your server for a new one');
   await requireHere(deps, { id: claims.organizationId });
-  const person = await deps.tenantCache.findRecipient(claims.organizationId, claims.userId);
-  if (person?.link_generation !== claims.generation) throw invalidToken('the token is invalid or has been revoked');
-  if (person.locked) throw invalidToken('the user is locked');
+  const user = await deps.tenantCache.findRecipient(claims.organizationId, claims.userId);
+  if (user?.link_generation !== claims.generation) throw invalidToken('the token is invalid or has been revoked');
+  if (user.locked) throw invalidToken('the user is locked');
   const issuer = claims.issuer && (await requireIssuer(deps, claims.organizationId, claims.issuer, address, now));
   const ends = issuer?.expiresAt?.getTime() ?? Number.POSITIVE_INFINITY;
-  return { ...person, expiresAt: Math.min(expiresAt, ends), key: issuer?.key, accountId: issuer?.accountId };
+  return { ...user, expiresAt: Math.min(expiresAt, ends), key: issuer?.key, accountId: issuer?.accountId };
 }
 
 function invalidToken(why: string): AppError {
@@ -105,21 +105,21 @@ async function requireIssuer(
 async function findCurrentOwner(deps: LinkDeps, holder: LinkHolder | undefined): Promise<LinkedUser | undefined> {
   if (!holder) return undefined;
   await requireHere(deps, { id: holder.organizationId });
-  const person = await findLinkedUser(deps.db, holder.organizationId, holder.userId);
-  return person?.link_generation === holder.generation ? person : undefined;
+  const user = await findLinkedUser(deps.db, holder.organizationId, holder.userId);
+  return user?.link_generation === holder.generation ? user : undefined;
 }
 
 /** Returns the path of the user's hosted preference page. */
-export function preferencesPath({ signer }: Pick<Deps, 'signer'>, person: LinkedUser): string {
-  const holder = { organizationId: person.organization_id, userId: person.id, generation: person.link_generation };
+export function preferencesPath({ signer }: Pick<Deps, 'signer'>, user: LinkedUser): string {
+  const holder = { organizationId: user.organization_id, userId: user.id, generation: user.link_generation };
   return `/preferences/${signPreferencesToken(holder, (text, purpose) => signer.sign(text, purpose))}`;
 }
 
 /** Like `preferencesPath`, by user id. Throws when the user does not exist. */
 export async function getPreferencesPath(deps: Deps, organizationId: number, userId: number): Promise<string> {
-  const person = await findLinkedUser(deps.db, organizationId, userId);
-  if (!person) throw new AppError('user.not_found', 'the user has been deleted');
-  return preferencesPath(deps, person);
+  const user = await findLinkedUser(deps.db, organizationId, userId);
+  if (!user) throw new AppError('user.not_found', 'the user has been deleted');
+  return preferencesPath(deps, user);
 }
 
 /**
@@ -133,10 +133,10 @@ export async function createRecipientToken(
   now: number,
   issuer?: Issuer,
 ): Promise<{ token: string; expires_at: string }> {
-  const person = await findLinkedUser(deps.db, organizationId, user.id);
-  if (!person) throw new AppError('user.not_found', 'the user has been deleted');
+  const linked = await findLinkedUser(deps.db, organizationId, user.id);
+  if (!linked) throw new AppError('user.not_found', 'the user has been deleted');
   const expiresAt = Math.floor((now + lifetimeMs) / 1_000);
-  const holder = { organizationId, userId: user.id, generation: person.link_generation, expiresAt, issuer };
+  const holder = { organizationId, userId: user.id, generation: linked.link_generation, expiresAt, issuer };
   const token = signRecipientToken(holder, (text, purpose) => deps.signer.sign(text, purpose));
   return { token, expires_at: new Date(expiresAt * 1_000).toISOString() };
 }

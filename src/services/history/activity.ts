@@ -36,8 +36,8 @@ interface ActivityQuery {
 export async function listActivity(deps: Deps, organizationId: number, query: ActivityQuery, page: PageBefore) {
   const { user, channel, type, ...rest } = query;
   const none = { rows: [], next: undefined };
-  const person = user === undefined ? undefined : await findUserByNameOrAddress(deps, organizationId, user);
-  if (user !== undefined && !person) return none;
+  const found = user === undefined ? undefined : await findUserByNameOrAddress(deps, organizationId, user);
+  if (user !== undefined && !found) return none;
   const channelIds =
     channel === undefined && type === undefined
       ? undefined
@@ -45,7 +45,7 @@ export async function listActivity(deps: Deps, organizationId: number, query: Ac
           .filter(one => (channel === undefined || one.slug === channel) && (type === undefined || one.type === type))
           .map(one => one.id);
   if (channelIds?.length === 0) return none;
-  return list(deps.db, organizationId, { ...rest, userId: person?.user_id, channelIds }, page);
+  return list(deps.db, organizationId, { ...rest, userId: found?.user_id, channelIds }, page);
 }
 
 export async function previewRetries(deps: Deps, organizationId: number, keys: DeliveryKey[]): Promise<ReplayPreview> {

@@ -82,14 +82,14 @@ export async function explain(
   };
   const [state] = await addStates(deps, organizationId, [occurrence]);
   const { summary } = state!;
-  const person = await findUserByNameOrAddress(deps, organizationId, nameOrAddress);
-  if (!person) return { user: null, final, summary, ...(await explainUnknownUser(deps, explained, nameOrAddress)) };
+  const recipient = await findUserByNameOrAddress(deps, organizationId, nameOrAddress);
+  if (!recipient) return { user: null, final, summary, ...(await explainUnknownUser(deps, explained, nameOrAddress)) };
 
   const page = { before: undefined, limit: maxDeliveries };
-  const found = await listUserDeliveriesOfOccurrence(db, organizationId, person.user_id, identifier, page);
-  const missing = await explainMissing(deps, explained, person, new Set(found.map(one => one.notification)));
+  const found = await listUserDeliveriesOfOccurrence(db, organizationId, recipient.user_id, identifier, page);
+  const missing = await explainMissing(deps, explained, recipient, new Set(found.map(one => one.notification)));
   const deliveries = [...found.toReversed(), ...missing.deliveries];
-  const { locale: _, timezone: __, custom_fields: ___, ...user } = describeUser(person);
+  const { locale: _, timezone: __, custom_fields: ___, ...user } = describeUser(recipient);
   const aftermathOf = await explainAftermath(deps, organizationId, identifier, deliveries);
   const answers = deliveries.map(one => answerFor(one, aftermathOf(one)));
   return { user, final, summary, deliveries, answers: [...answers, ...missing.answers] };
@@ -135,7 +135,7 @@ async function explainUnknownUser(deps: Deps, explained: ExplainedOccurrence, na
 async function explainMissing(
   deps: Deps,
   explained: ExplainedOccurrence,
-  person: RecipientRecord,
+  recipient: RecipientRecord,
   explainedNames: Set<string | null>,
 ) {
   const { plan } = explained;
@@ -145,7 +145,7 @@ async function explainMissing(
     return missing;
   }
   for (const notification of plan.notifications.filter(({ name }) => !explainedNames.has(name))) {
-    const { deliveries, answer } = await explainNotification(deps, explained, plan, notification, person);
+    const { deliveries, answer } = await explainNotification(deps, explained, plan, notification, recipient);
     missing.deliveries.push(...deliveries);
     if (answer) missing.answers.push(answer);
   }
@@ -157,7 +157,7 @@ async function explainNotification(
   explained: ExplainedOccurrence,
   plan: EventPlan,
   notification: PlannedNotification,
-  person: RecipientRecord,
+  recipient: RecipientRecord,
 ): Promise<{ deliveries: DeliveryView[]; answer?: Answer }> {
   const { organizationId, occurrence, options } = explained;
   const { name } = notification;
@@ -165,14 +165,14 @@ async function explainNotification(
   const usable = await deps.plans.listUsable(organizationId, plan.project.id);
   const refused = refuseNotification(notification, usable, occurrence.context, options);
   if (refused) return { deliveries: [], answer: absent(refused) };
-  const selection = await selectRecipient(deps, explained, plan, notification, person);
+  const selection = await selectRecipient(deps, explained, plan, notification, recipient);
   if ('reason' in selection) return { deliveries: [], answer: absent(selection.reason, selection.about) };
 
   // The user is selected but has no delivery: it may be in a long queue, or belong to another user with the same
   // address.
   const channels = selectChannels(notification.channels, usable);
   const circumstances = circumstancesOf(plan, notification, options, currentTime());
-  const decisions = channels.flatMap(channel => decide(channel, selection.person, options, circumstances));
+  const decisions = channels.flatMap(channel => decide(channel, selection.recipient, options, circumstances));
   const leftOut = decisions.findLast(({ reason }) => isExcludedByTrigger(reason))?.reason;
   if (leftOut && decisions.every(({ reason }) => isExcludedByTrigger(reason))) {
     return { deliveries: [], answer: absent(leftOut) };
@@ -180,9 +180,9 @@ async function explainNotification(
   const found = await findDeliveriesToAddresses(deps.db, organizationId, occurrence.identifier, {
     notifications: [notification.id],
     channels: channels.map(({ id }) => id),
-    addresses: decisions.map(({ address }) => address ?? `#${person.user_id}`),
+    addresses: decisions.map(({ address }) => address ?? `#${recipient.user_id}`),
   });
-  const own = found.filter(one => one.user === person.username);
+  const own = found.filter(one => one.user === recipient.username);
   if (own.length > 0) return { deliveries: own };
   if (found[0]) return { deliveries: [], answer: absent('duplicate', `by ${found[0].channel}`) };
   if (notification.steps && occurrence.outcome === 'escalating')
@@ -205,7 +205,7 @@ async function explainNotification(
 /** Why an occurrence stops before it has reached all recipients. */
 const stopReasons = ['cancelled', 'expired', 'event.inactive', 'limit.fan_out', 'crashed'] as const;
 
-type Selection = { person: RecipientRecord } | { reason: Reason; about?: string };
+type Selection = { recipient: RecipientRecord } | { reason: Reason; about?: string };
 
 /**
  * Returns the recipient if any source of the notification includes this user; otherwise why the first source does not.
@@ -215,21 +215,21 @@ async function selectRecipient(
   { organizationId, options }: ExplainedOccurrence,
   plan: EventPlan,
   notification: PlannedNotification,
-  person: RecipientRecord,
+  recipient: RecipientRecord,
 ): Promise<Selection> {
   const exclusions: Selection[] = [];
   const notifications = notification.steps?.steps.map(step => step.notification) ?? [notification];
   for (const source of notifications.flatMap(one => sourcesOf(one, plan, options))) {
     if ('list' in source) {
       const { list } = source;
-      const member = await findMemberAsRecipient(pool, organizationId, plan.project.id, fold(list), person.user_id);
-      if (member) return { person: member };
+      const member = await findMemberAsRecipient(pool, organizationId, plan.project.id, fold(list), recipient.user_id);
+      if (member) return { recipient: member };
       exclusions.push({ reason: 'list.not_member', about: `the list ${list}` });
     } else if ('picks' in source) {
-      if (isPicked(source.picks, person)) return { person };
+      if (isPicked(source.picks, recipient)) return { recipient };
       exclusions.push({ reason: 'recipient.not_selected', about: notification.recipients.users });
     } else {
-      if (source.names.some(name => fold(name) === person.username)) return { person };
+      if (source.names.some(name => fold(name) === recipient.username)) return { recipient };
       exclusions.push({ reason: 'recipient.not_named' });
     }
   }

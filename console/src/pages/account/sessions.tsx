@@ -84,8 +84,8 @@ function Row({ session }: { session: ListedSession }) {
             {current && <Mark color="teal">{texts.thisDevice}</Mark>}
           </Group>
           <Text size="xs" c="dimmed" component="div">
-            {origin ?? texts.unknownAddress} · {methods[method]} · <TimeAgo at={last_used_at} prefix={texts.lastUsed} />{' '}
-            · <TimeAgo at={created_at} prefix={texts.signedIn} />
+            {origin ?? texts.unknownAddress} · {methods[method]} · <TimeAgo at={last_used_at} text={texts.lastUsed} /> ·{' '}
+            <TimeAgo at={created_at} text={texts.signedIn} />
           </Text>
         </div>
       </Group>

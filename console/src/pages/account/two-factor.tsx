@@ -129,7 +129,7 @@ function AuthenticatorApp({ totp }: { totp: TwoFactorState['totp'] }) {
     <Method
       icon={<IconDeviceMobile size={18} stroke={1.6} />}
       title={texts.authenticatorApp}
-      state={totp ? <TimeAgo at={totp.created_at} prefix={texts.added} /> : texts.authenticatorAppHint}
+      state={totp ? <TimeAgo at={totp.created_at} text={texts.added} /> : texts.authenticatorAppHint}
       actions={
         <>
           <Button variant="default" loading={begin.isPending} onClick={() => begin.mutate(undefined)}>
@@ -276,8 +276,8 @@ function PasskeyRow({ passkey: { id, name, created_at, last_used_at } }: { passk
           {name}
         </Text>
         <Text size="xs" c="dimmed" component="div">
-          <TimeAgo at={created_at} prefix={texts.added} /> ·{' '}
-          {last_used_at ? <TimeAgo at={last_used_at} prefix={texts.lastUsed} /> : texts.neverUsed}
+          <TimeAgo at={created_at} text={texts.added} /> ·{' '}
+          {last_used_at ? <TimeAgo at={last_used_at} text={texts.lastUsed} /> : texts.neverUsed}
         </Text>
       </div>
       <Group gap={4} wrap="nowrap">

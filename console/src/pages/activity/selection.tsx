@@ -11,7 +11,7 @@ import { useOrg } from '../../paths.ts';
 import type { PathPrefix } from '../../queries.ts';
 import { Forecast, sendsNothing } from '../../replay/forecast.tsx';
 import { texts } from '../../texts/activity.ts';
-import { AddToList } from '../people/add-to-list.tsx';
+import { AddToList } from '../users/add-to-list.tsx';
 
 const icon = { size: 14, stroke: 1.6 };
 const keyOf = ({ occurrence, id }: PastDelivery) => ({ occurrence, id });
@@ -22,7 +22,7 @@ export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () 
   const [adding, setAdding] = useState(false);
   const failed = rows.filter(({ status }) => status === 'failed' || status === 'unknown');
   const waiting = rows.filter(({ status }) => status === 'pending' || status === 'retrying');
-  const people = [...new Set(rows.flatMap(({ user }) => user ?? []))];
+  const users = [...new Set(rows.flatMap(({ user }) => user ?? []))];
   const refresh: PathPrefix[] = ['/api/o/{org}/activity/', '/api/o/{org}/failures/', '/api/o/{org}/stats/'];
   const retry = useAction({
     run: () => take(api.POST('/api/o/{org}/activity/retry/', { params, body: { deliveries: failed.map(keyOf) } })),
@@ -60,18 +60,18 @@ export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () 
   const lock = useAction({
     // Sequential, so that each change gets its own entry in the audit log.
     run: async () => {
-      for (const username of people) {
+      for (const username of users) {
         const path = { org, username };
         await take(api.PATCH('/api/o/{org}/u/{username}/profile/', { params: { path }, body: { locked: true } }));
       }
     },
-    done: () => (people.length === 1 ? texts.lockedOne(people[0]) : texts.locked(people.length)),
+    done: () => (users.length === 1 ? texts.lockedOne(users[0]) : texts.locked(users.length)),
     refresh: ['/api/o/{org}/u/', '/api/o/{org}/activity/'],
     onDone: clear,
   });
   const askLock = async () => {
     const confirmed = await confirm({
-      title: people.length === 1 ? texts.lockOnePerson(people[0]) : texts.lockPeople(people.length),
+      title: users.length === 1 ? texts.lockOneUser(users[0]) : texts.lockUsers(users.length),
       children: texts.lockHint,
       action: texts.lockNow,
       danger: true,
@@ -104,7 +104,7 @@ export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () 
           {texts.cancel(count(waiting.length))}
         </GuardedButton>
       )}
-      {people.length > 0 && (
+      {users.length > 0 && (
         <>
           <GuardedButton
             permission="distributionlist:write"
@@ -128,7 +128,7 @@ export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () 
       <Button variant="subtle" ml="auto" onClick={clear}>
         {texts.clear}
       </Button>
-      {adding && <AddToList usernames={people} close={() => setAdding(false)} />}
+      {adding && <AddToList usernames={users} close={() => setAdding(false)} />}
     </Group>
   );
 }

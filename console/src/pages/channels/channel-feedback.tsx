@@ -63,13 +63,7 @@ function Mailbox({ mailbox, checked_at, failed_at, error }: Feedback['mailboxes'
         {mailbox}
       </Text>
       <Text size="sm">
-        {checked_at ? (
-          <>
-            {texts.mailboxRead} <TimeAgo at={checked_at} />
-          </>
-        ) : (
-          !error && texts.mailboxWaiting
-        )}
+        {checked_at ? <TimeAgo at={checked_at} text={texts.mailboxRead} /> : !error && texts.mailboxWaiting}
       </Text>
       <Text size="xs" c="dimmed">
         {texts.mailboxHint}

@@ -102,8 +102,7 @@ function Permissions({ permissions }: { permissions: string[] }) {
   return (
     <Tooltip label={permissions.join(', ')} multiline maw={320}>
       <Text component="span" size="sm" tabIndex={more > 0 ? 0 : undefined}>
-        {shown}
-        {more > 0 && texts.morePermissions(more)}
+        {more > 0 ? texts.morePermissions(shown, more) : shown}
       </Text>
     </Tooltip>
   );

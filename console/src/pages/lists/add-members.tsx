@@ -52,9 +52,7 @@ export function AddMembers({ prj, pk, name, close }: { prj: string; pk: number; 
       {refused.length > 0 && (
         <Group gap="xs" role="alert">
           <Text size="sm" c="var(--mantine-color-error)" style={{ overflowWrap: 'anywhere' }}>
-            {texts.notValid} {refused.slice(0, 10).join(', ')}
-            {refused.length > 10 && texts.andMoreSuffix(refused.length - 10)}
-            {texts.noOneWasAdded}
+            {texts.notValid(refused)}
           </Text>
           <Button
             variant="default"

@@ -65,7 +65,7 @@ export function choicesFor(header: string) {
   const own = /^(address|custom)\../.test(header) ? [header.trim()] : [];
   return [
     { group: texts.skip, items: [{ value: 'leave-out', label: texts.doNotImport }] },
-    { group: texts.person, items: fields.map(({ target, label }) => ({ value: target, label })) },
+    { group: texts.user, items: fields.map(({ target, label }) => ({ value: target, label })) },
     {
       group: texts.more,
       items: [
@@ -77,7 +77,7 @@ export function choicesFor(header: string) {
   ];
 }
 
-/** Whether the first row contains people instead of column names. */
+/** Whether the first row contains users instead of column names. */
 export function looksLikeData(row: string[]): boolean {
   return row.some(cell => /^[^\s@]+@[^\s@]+$/.test(cell.trim()));
 }

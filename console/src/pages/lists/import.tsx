@@ -330,8 +330,8 @@ function Outcome({ progress, headers, hasOptOuts, isCheck = false }: OutcomeProp
     ['rows', rows],
     [isCheck ? texts.willBeAdded : 'added', added],
     [texts.alreadyMembers, existing],
-    [texts.newPeople, created_users],
-    [isCheck ? texts.peopleToUpdate : texts.peopleUpdated, updated_users],
+    [texts.newUsers, created_users],
+    [isCheck ? texts.usersToUpdate : texts.usersUpdated, updated_users],
     ...(hasOptOuts ? [[isCheck ? texts.willOptOut : texts.optedOut, opt_outs] as const] : []),
     ['errors', errors.length + moreErrors],
   ] as const;
@@ -355,8 +355,7 @@ function Outcome({ progress, headers, hasOptOuts, isCheck = false }: OutcomeProp
           <Stack gap={4}>
             {errors.slice(0, shownErrors).map(({ line, field, message }) => (
               <Text key={`${line} ${field} ${message}`} size="sm">
-                {texts.row} {line}: {field && `${field} `}
-                {message}
+                {texts.rowMistake(line, [field, message].filter(Boolean).join(' '))}
               </Text>
             ))}
             {errors.length > shownErrors && (

@@ -55,7 +55,7 @@ export function Members({ prj, pk }: { prj: string; pk: number }) {
         const name = `${first_name} ${last_name}`.trim() || user;
         return (
           <>
-            <Anchor component={Link} to={to.person(org, user)} c="inherit" size="sm" fw={500} display="block">
+            <Anchor component={Link} to={to.user(org, user)} c="inherit" size="sm" fw={500} display="block">
               <span style={{ overflowWrap: 'anywhere' }}>{name}</span>
             </Anchor>
             {name !== address && (

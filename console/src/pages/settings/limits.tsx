@@ -24,7 +24,7 @@ type Name = (typeof names)[number];
 const labels: Record<Name, string> = {
   triggers_per_second: texts.triggersPerSecond,
   deliveries_per_trigger: texts.deliveriesPerTrigger,
-  users: texts.people,
+  users: texts.users,
   stored_messages: texts.storedMessages,
   attachment_bytes: texts.attachmentBytes,
 };
@@ -32,7 +32,7 @@ const labels: Record<Name, string> = {
 const meanings: Record<Name, string> = {
   triggers_per_second: texts.triggersPerSecondHint,
   deliveries_per_trigger: texts.deliveriesPerTriggerHint,
-  users: texts.peopleHint,
+  users: texts.usersHint,
   stored_messages: texts.storedMessagesHint,
   attachment_bytes: texts.attachmentBytesHint,
 };

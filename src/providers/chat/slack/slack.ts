@@ -191,12 +191,12 @@ export const slack: Provider<typeof Settings> = {
         return isRefused ? send(channel, toMessage(content), attachments) : outcome;
       };
       if (!isEmail(address)) return sendAll(address);
-      const person = await lookUp(address);
-      if (person.ok) {
-        return person.id ? sendAll(person.id) : { ok: false, retry: true, reason: 'Slack returned no user' };
+      const user = await lookUp(address);
+      if (user.ok) {
+        return user.id ? sendAll(user.id) : { ok: false, retry: true, reason: 'Slack returned no user' };
       }
       // A failed lookup has sent nothing, and a user who does not exist today may exist tomorrow.
-      const { unknown: _, gone: __, doubt: ___, ...failure } = person;
+      const { unknown: _, gone: __, doubt: ___, ...failure } = user;
       return { ...failure, reason: toReason(`looking up ${address}: ${failure.reason}`) };
     }, updates);
   },

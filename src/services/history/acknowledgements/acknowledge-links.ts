@@ -12,7 +12,7 @@ export interface AcknowledgeLink {
   organizationId: number;
   organization: LinkedUser['organization'];
   /** Undefined when the message was sent to a chat room. */
-  person: LinkedUser | undefined;
+  user: LinkedUser | undefined;
   identifier: string;
   /** Name of the event. */
   event: string;
@@ -26,9 +26,9 @@ export async function findAcknowledgeLink(deps: Deps, token: string): Promise<Ac
   if (!link) return undefined;
   const { organizationId, userId, generation, occurrenceId: identifier } = link;
   await requireHere(deps, { id: organizationId });
-  const person = userId === 0 ? undefined : await findLinkedUser(db, organizationId, userId);
-  if (userId !== 0 && person?.link_generation !== generation) return undefined;
-  const organization = person?.organization ?? (await findBranding(db, organizationId));
+  const user = userId === 0 ? undefined : await findLinkedUser(db, organizationId, userId);
+  if (userId !== 0 && user?.link_generation !== generation) return undefined;
+  const organization = user?.organization ?? (await findBranding(db, organizationId));
   const occurrence = await findOccurrence(db, organizationId, identifier);
   if (!organization || !occurrence) return undefined;
   const plan = await plans.findEvent(organizationId, occurrence.event_id);
@@ -36,7 +36,7 @@ export async function findAcknowledgeLink(deps: Deps, token: string): Promise<Ac
   return {
     organizationId,
     organization,
-    person,
+    user,
     identifier,
     event: plan?.name ?? '',
     answers: {
@@ -49,5 +49,5 @@ export async function findAcknowledgeLink(deps: Deps, token: string): Promise<Ac
 }
 
 export async function acknowledgeByLink(deps: Deps, link: AcknowledgeLink): Promise<OccurrenceAnswer> {
-  return acknowledge(deps, link.organizationId, link.identifier, link.person?.username ?? 'the link in a message');
+  return acknowledge(deps, link.organizationId, link.identifier, link.user?.username ?? 'the link in a message');
 }

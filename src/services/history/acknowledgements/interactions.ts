@@ -128,17 +128,17 @@ export async function receiveInteraction(
 /** Acknowledges the newest open escalation that was sent to a phone number. Unknown numbers and other texts get no answer: each costs money. */
 async function answerReply(deps: Deps, address: Origin, interaction: Interaction) {
   if (!isAcknowledgeReply(interaction.reply ?? '')) return undefined;
-  const [person] = await findPersons(deps, address, interaction);
-  if (!person) return undefined;
+  const [user] = await findUsers(deps, address, interaction);
+  if (!user) return undefined;
   if (!address.once) throw new AppError('interaction.refused', 'nothing in the request identifies the reply');
   const { addresses, repliedAt: before = new Date(address.now) } = interaction;
   const open = await findNewestOpen(deps.db, address.organization_id, address.id, { addresses, before });
   const { isSameBody } = await remember(deps, address, address.once, open ?? 'none');
   // A repetition of the request must not acknowledge what was sent after the reply, nor another one that is open.
   if (!isSameBody) return undefined;
-  if (open === undefined) return acknowledgeTextsIn(person.locale).nothingOpen;
-  const done = await acknowledge(deps, address.organization_id, open, `${person.username} ${address.source.where}`);
-  return describeAcknowledgement(person.locale, done);
+  if (open === undefined) return acknowledgeTextsIn(user.locale).nothingOpen;
+  const done = await acknowledge(deps, address.organization_id, open, `${user.username} ${address.source.where}`);
+  return describeAcknowledgement(user.locale, done);
 }
 
 /** Remembers a signature with what it was used for, and returns its first use. */
@@ -158,28 +158,28 @@ async function press(deps: Deps, address: Origin, interaction: Interaction): Pro
   const delivery = isOwn ? await findDelivery(deps.db, organization_id, button.occurrence, button.id) : undefined;
   const isStale = !isOwn || (delivery !== undefined && delivery.channel_id !== address.id);
   if (isStale && source.isTokenProof) throw forgedButton();
-  const persons = await findPersons(deps, address, interaction);
+  const users = await findUsers(deps, address, interaction);
   // The service would repeat a request that is refused, and the person would see nothing.
-  if (isStale) return acknowledgeTextsIn(persons[0]?.locale).stale;
-  const person = persons.find(({ id }) => id === delivery?.user_id) ?? persons[0];
-  const texts = acknowledgeTextsIn(person?.locale);
-  if (!person && !source.anyoneMayAct) {
+  if (isStale) return acknowledgeTextsIn(users[0]?.locale).stale;
+  const user = users.find(({ id }) => id === delivery?.user_id) ?? users[0];
+  const texts = acknowledgeTextsIn(user?.locale);
+  if (!user && !source.anyoneMayAct) {
     return fillText(texts.unknownPerson, { address: `${address.type} ${interaction.addresses[0] ?? ''}` });
   }
   const [occurrence] = await findOccurrencesAcrossTenants(deps.pool, [
     { organizationId: organization_id, id: button.occurrence },
   ]);
   if (!delivery || !occurrence || occurrence.cancelled_at) return texts.over;
-  const by = `${person?.username ?? toName(interaction.name)} ${source.where}`;
+  const by = `${user?.username ?? toName(interaction.name)} ${source.where}`;
   if (button.choice === 'a' || button.choice === 'r') {
     const change = button.choice === 'a' ? acknowledge : resolve;
     const done = await change(deps, organization_id, button.occurrence, by);
-    return describeAcknowledgement(person?.locale, done) ?? texts.over;
+    return describeAcknowledgement(user?.locale, done) ?? texts.over;
   }
   const { receivedAt } = await remember(deps, address, { signature: `button ${interaction.token}`, until: null }, '');
   if (receivedAt.getTime() < address.now - retryMs) return texts.over;
   try {
-    const label = await takeAction(deps, { ...button, by, person, delivery, occurrence });
+    const label = await takeAction(deps, { ...button, by, user, delivery, occurrence });
     return label === undefined ? texts.over : fillText(texts.taken, { label });
   } catch (error) {
     // The event was deleted, or refuses the context. The service must not repeat the request, so this is an answer.
@@ -193,7 +193,7 @@ interface Action {
   id: number;
   choice: string;
   by: string;
-  person: AddressOwner | undefined;
+  user: AddressOwner | undefined;
   delivery: DeliveryRenderInput;
   occurrence: { id: string; event_id: number; context: JsonObject };
 }
@@ -202,7 +202,7 @@ interface Action {
  * Triggers the event of an action, with the context of the original trigger plus `action`. Returns the name of the action;
  * undefined if the message has been deleted. Pressing again triggers nothing: the key is the same.
  */
-async function takeAction(deps: Deps, { organizationId, id, choice, by, person, delivery, occurrence }: Action) {
+async function takeAction(deps: Deps, { organizationId, id, choice, by, user, delivery, occurrence }: Action) {
   const [message, plan] = await Promise.all([
     deps.plans.findMessage(organizationId, delivery.notification_id, delivery.version, delivery.step < 0),
     deps.plans.findEvent(organizationId, occurrence.event_id),
@@ -212,14 +212,14 @@ async function takeAction(deps: Deps, { organizationId, id, choice, by, person, 
   if (name === undefined || evt === undefined || !plan) return undefined;
   const slugs = { org: plan.organization.slug, prj: plan.project.slug, app: plan.application.slug, evt };
   const path = await resolveEventPath(deps, slugs);
-  const action = { name, occurrence: occurrence.id, by, username: person?.username ?? null };
+  const action = { name, occurrence: occurrence.id, by, username: user?.username ?? null };
   const context = { ...occurrence.context, action };
   await triggerEvent(deps, path, { context, idempotencyKey: `action-${occurrence.id}.${id}-${name}` });
   return name;
 }
 
 /** Returns the users who have an address of the person. */
-async function findPersons(
+async function findUsers(
   deps: Deps,
   { organization_id, type, source }: Origin,
   interaction: Interaction,

@@ -13,7 +13,7 @@ const sandbox = [{ use: 'sandbox' }];
 const [before] = demo.organizations as [Document['organizations'][number]];
 
 /** More people, who receive the newsletter and the messages about their orders. */
-const people = [
+const names = [
   ['Barbara', 'McClintock'],
   ['Edsger', 'Dijkstra'],
   ['Frances', 'Allen'],
@@ -43,7 +43,7 @@ const day: Document = {
         { email: 'linus@demo.test', first_name: 'Linus', last_name: 'Pauling', locked: true },
         // The sandbox refuses messages to such an address.
         { email: 'bounce@demo.test', first_name: 'Barbara', last_name: 'Liskov' },
-        ...people.map(([first_name, last_name]) => ({
+        ...names.map(([first_name, last_name]) => ({
           email: `${first_name.toLowerCase()}@demo.test`,
           first_name,
           last_name,
@@ -58,7 +58,7 @@ const day: Document = {
               name: 'Subscribers',
               members: [
                 ...['ada', 'alan', 'grace', 'linus', 'bounce'],
-                ...people.map(([firstName]) => firstName.toLowerCase()),
+                ...names.map(([firstName]) => firstName.toLowerCase()),
               ].map(name => `${name}@demo.test`),
             },
             { name: 'On call', members: ['grace@demo.test'] },

@@ -40,7 +40,7 @@ interface Target {
   organizationId: number;
   events: ReadonlyMap<string, PlannedEvent>;
   channels: ReadonlyMap<string, PlannedChannel>;
-  people: ReadonlyMap<string, RecipientRecord>;
+  users: ReadonlyMap<string, RecipientRecord>;
   /** Ids of render snapshots by event and channel. */
   snapshots: ReadonlyMap<string, string>;
 }
@@ -97,7 +97,7 @@ async function readTarget(deps: Deps, organizationId: number, history: Generated
   const { plans, pool, db } = deps;
   const channels = new Map((await plans.listChannels(organizationId)).map(one => [one.slug, one]));
   const events = new Map<string, PlannedEvent>();
-  const people = new Map<string, RecipientRecord>();
+  const users = new Map<string, RecipientRecord>();
   const snapshots = new Map<string, string>();
   const stored = new RenderSnapshots(db);
   for (const { event, deliveries } of history.occurrences) {
@@ -109,7 +109,7 @@ async function readTarget(deps: Deps, organizationId: number, history: Generated
     }
     const { plan, notification } = events.get(event)!;
     for (const { user, channel: slug } of deliveries) {
-      if (!people.has(user)) people.set(user, (await findRecipientByName(pool, organizationId, user))!);
+      if (!users.has(user)) users.set(user, (await findRecipientByName(pool, organizationId, user))!);
       const name = `${event} ${slug}`;
       if (snapshots.has(name)) continue;
       const channel = channels.get(slug)!;
@@ -118,7 +118,7 @@ async function readTarget(deps: Deps, organizationId: number, history: Generated
       snapshots.set(name, await stored.store(message, plan, channel, context));
     }
   }
-  return { organizationId, events, channels, people, snapshots };
+  return { organizationId, events, channels, users, snapshots };
 }
 
 function occurrenceRow(one: GeneratedOccurrence, { events }: Target) {
@@ -158,7 +158,7 @@ function occurrenceRow(one: GeneratedOccurrence, { events }: Target) {
 
 function deliveryRow(occurrence: GeneratedOccurrence, one: GeneratedDelivery, id: number, target: Target) {
   const { notification } = target.events.get(occurrence.event)!;
-  const person = target.people.get(one.user)!;
+  const user = target.users.get(one.user)!;
   const wasTried = one.attempts > 0;
   return {
     occurrence_id: occurrence.id,
@@ -166,7 +166,7 @@ function deliveryRow(occurrence: GeneratedOccurrence, one: GeneratedDelivery, id
     notification_id: notification.id,
     version: notification.version,
     channel_id: target.channels.get(one.channel)!.id,
-    user_id: person.user_id,
+    user_id: user.user_id,
     address: one.user,
     status: one.status,
     reason: one.reason,
@@ -180,7 +180,7 @@ function deliveryRow(occurrence: GeneratedOccurrence, one: GeneratedDelivery, id
     created_at: iso(one.created),
     sent_at: one.sent === null ? null : iso(one.sent),
     snapshot_id: wasTried ? target.snapshots.get(`${occurrence.event} ${one.channel}`)! : null,
-    user_version: person.version,
+    user_version: user.version,
     crashes: 0,
     attempt_ms: one.attemptMs,
     failed_attempts: one.failedAttempts,
@@ -227,8 +227,8 @@ function suppressionRow({ target, reason, detail, since }: GeneratedHistory['sup
   return { channel_type: 'email', target, reason, source: demoSource, detail, since: iso(since) };
 }
 
-function preferenceRow({ user, category, source, at }: GeneratedHistory['optOuts'][number], { people }: Target) {
-  const { user_id } = people.get(user)!;
+function preferenceRow({ user, category, source, at }: GeneratedHistory['optOuts'][number], { users }: Target) {
+  const { user_id } = users.get(user)!;
   return { user_id, scope: `category:${category}`, channel_type: 'email', enabled: false, source, changed_at: iso(at) };
 }
 
@@ -250,7 +250,7 @@ async function renderInbox(
     const { plan, notification } = target.events.get(occurrence.event)!;
     for (const delivery of occurrence.deliveries) {
       if (delivery.channel !== 'app' || delivery.sent === null) continue;
-      const person = target.people.get(delivery.user)!;
+      const user = target.users.get(delivery.user)!;
       const { content } = await renderDelivery(plans, {
         delivery: {
           address: delivery.user,
@@ -264,7 +264,7 @@ async function renderInbox(
           correlation_id: demoMark,
           created_at: new Date(occurrence.created),
         },
-        person,
+        person: user,
         channel,
         plan,
       });
@@ -273,7 +273,7 @@ async function renderInbox(
       messages.push({
         delivery,
         row: {
-          user_id: person.user_id,
+          user_id: user.user_id,
           occurrence_id: occurrence.id,
           title: content.title,
           body: content.text,

@@ -5,7 +5,7 @@ import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { JsonEditor, readObject } from '../../components/json-editor.tsx';
 import { useOrg } from '../../paths.ts';
 import { useRefusal } from '../../session.tsx';
-import { texts } from '../../texts/people.ts';
+import { texts } from '../../texts/users.ts';
 
 function valuesOf({ first_name, last_name, locale, custom_fields }: Profile) {
   const isEmpty = Object.keys(custom_fields).length === 0;
@@ -18,23 +18,23 @@ function valuesOf({ first_name, last_name, locale, custom_fields }: Profile) {
   };
 }
 
-interface PersonFormProps {
-  person: Profile;
+interface UserFormProps {
+  user: Profile;
   etag: string | null;
   refill: () => unknown;
 }
 
-export function PersonForm({ person, etag, refill }: PersonFormProps) {
+export function UserForm({ user, etag, refill }: UserFormProps) {
   const org = useOrg();
   const refusal = useRefusal()('user:write');
   const editing = useApiForm({
-    initialValues: valuesOf(person),
-    draft: { key: `${org}/people/${person.username}`, etag },
+    initialValues: valuesOf(user),
+    draft: { key: `${org}/users/${user.username}`, etag },
     run: ({ first_name, last_name, locale, custom_fields: text }, headers) => {
       const read = readObject(text);
       return take(
         api.PATCH('/api/o/{org}/u/{username}/profile/', {
-          params: { path: { org, username: person.username } },
+          params: { path: { org, username: user.username } },
           body: {
             first_name,
             last_name,

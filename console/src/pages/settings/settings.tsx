@@ -4,24 +4,25 @@ import { IconTrash } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useNavigate } from 'react-router';
-import { api, take } from '../api.ts';
-import type { OrganizationSettings } from '../api-types.ts';
-import { GuardedButton, useAction } from '../components/actions.tsx';
-import { ApiForm, useApiForm } from '../components/api-form.tsx';
-import { confirm } from '../components/confirm.tsx';
-import { CopyText } from '../components/copy.tsx';
-import { Deletion } from '../components/deletion.tsx';
-import { Facts } from '../components/facts.tsx';
-import { Page, Section } from '../components/page.tsx';
-import { Failure, Loading } from '../components/states.tsx';
-import { TimeAgo } from '../components/time.tsx';
-import { to, useOrg } from '../paths.ts';
-import { readTagged } from '../queries.ts';
-import { useRefusal, useSession } from '../session.tsx';
-import { texts as recipientTexts } from '../texts/preferences.ts';
-import { texts } from '../texts/settings.ts';
-import { Limits } from './settings/limits.tsx';
-import { RecipientSettings } from './settings/recipients.tsx';
+import { api, take } from '../../api.ts';
+import type { OrganizationSettings } from '../../api-types.ts';
+import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { ApiForm, useApiForm } from '../../components/api-form.tsx';
+import { confirm } from '../../components/confirm.tsx';
+import { CopyText } from '../../components/copy.tsx';
+import { Deletion } from '../../components/deletion.tsx';
+import { Facts } from '../../components/facts.tsx';
+import { fill } from '../../components/fill.tsx';
+import { Page, Section } from '../../components/page.tsx';
+import { Failure, Loading } from '../../components/states.tsx';
+import { TimeAgo } from '../../components/time.tsx';
+import { to, useOrg } from '../../paths.ts';
+import { readTagged } from '../../queries.ts';
+import { useRefusal, useSession } from '../../session.tsx';
+import { texts as recipientTexts } from '../../texts/preferences.ts';
+import { texts } from '../../texts/settings.ts';
+import { Limits } from './limits.tsx';
+import { RecipientSettings } from './recipients.tsx';
 
 export default function Settings() {
   const org = useOrg();
@@ -168,15 +169,14 @@ function Security({ required }: { required: boolean }) {
       />
       {(refusal ?? missing) && (
         <Text size="xs" c="dimmed" mt="xs">
-          {refusal ?? (
-            <>
-              {texts.setUpTwoFactorFor}{' '}
-              <Anchor component={Link} to={to.account(org)} inherit underline="always">
-                {texts.yourOwnAccount}
-              </Anchor>{' '}
-              {texts.first}
-            </>
-          )}
+          {refusal ??
+            fill(texts.setUpTwoFactorFirst, {
+              account: (
+                <Anchor component={Link} to={to.account(org)} inherit underline="always">
+                  {texts.yourOwnAccount}
+                </Anchor>
+              ),
+            })}
         </Text>
       )}
     </Section>

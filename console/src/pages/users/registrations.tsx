@@ -1,4 +1,4 @@
-/** Applications that have registered a person, with the data of each. Hidden if there are none. */
+/** Applications that have registered a user, with the data of each. Hidden if there are none. */
 import { Code, Text } from '@mantine/core';
 import type { UserRegistration } from '../../api-types.ts';
 import { type Column, DataTable } from '../../components/data-table.tsx';
@@ -6,7 +6,7 @@ import { Section } from '../../components/page.tsx';
 import { useList } from '../../components/use-list.ts';
 import { useOrg } from '../../paths.ts';
 import { pages } from '../../queries.ts';
-import { texts } from '../../texts/people.ts';
+import { texts } from '../../texts/users.ts';
 import { activeColumn } from './active-column.tsx';
 
 const columns: Column<UserRegistration>[] = [

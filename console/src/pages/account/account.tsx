@@ -1,14 +1,14 @@
 /** The user's own account, the same in every organization. */
 import { PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { api, setCsrfToken, take } from '../api.ts';
-import { ApiForm, useApiForm } from '../components/api-form.tsx';
-import { Page, Section } from '../components/page.tsx';
-import { signInOptionsQuery } from '../queries.ts';
-import { sessionQuery, useSession } from '../session.tsx';
-import { texts } from '../texts/account.ts';
-import { Sessions } from './account/sessions.tsx';
-import { TwoFactor } from './account/two-factor.tsx';
+import { api, setCsrfToken, take } from '../../api.ts';
+import { ApiForm, useApiForm } from '../../components/api-form.tsx';
+import { Page, Section } from '../../components/page.tsx';
+import { signInOptionsQuery } from '../../queries.ts';
+import { sessionQuery, useSession } from '../../session.tsx';
+import { texts } from '../../texts/account.ts';
+import { Sessions } from './sessions.tsx';
+import { TwoFactor } from './two-factor.tsx';
 
 export default function AccountPage() {
   const { account } = useSession();

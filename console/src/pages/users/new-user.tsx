@@ -1,36 +1,36 @@
-/** Dialog to add one person. */
+/** Dialog to add one user. */
 import { TextInput } from '@mantine/core';
 import { useNavigate } from 'react-router';
 import { api, take } from '../../api.ts';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { to, useOrg } from '../../paths.ts';
-import { texts } from '../../texts/people.ts';
+import { texts } from '../../texts/users.ts';
 
-interface NewPersonProps {
+interface NewUserProps {
   close: () => void;
   start?: { email: string; first_name: string; last_name: string };
-  /** The default opens the new person's page. */
+  /** The default opens the new user's page. */
   onCreated?: () => void;
 }
 
-const emptyPerson = { email: '', first_name: '', last_name: '' };
+const emptyUser = { email: '', first_name: '', last_name: '' };
 
-export function NewPerson({ close, start = emptyPerson, onCreated }: NewPersonProps) {
+export function NewUser({ close, start = emptyUser, onCreated }: NewUserProps) {
   const org = useOrg();
   const navigate = useNavigate();
   const creating = useApiForm({
     initialValues: start,
     run: body => take(api.POST('/api/o/{org}/u/', { params: { path: { org } }, body })),
-    done: ({ email }) => texts.addedPerson(email),
+    done: ({ email }) => texts.addedUser(email),
     refresh: ['/api/o/{org}/u/'],
     onDone: ({ username }) => {
       if (onCreated) onCreated();
-      else void navigate(to.person(org, username));
+      else void navigate(to.user(org, username));
     },
   });
   const { form } = creating;
   return (
-    <FormModal of={creating} title={texts.newPerson} submit={texts.addPerson} close={close}>
+    <FormModal of={creating} title={texts.newUser} submit={texts.addUser} close={close}>
       <TextInput
         label={texts.email}
         description={texts.emailHint}

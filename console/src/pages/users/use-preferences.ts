@@ -1,4 +1,4 @@
-/** Loads and changes a person's choices and effective preferences. */
+/** Loads and changes a user's choices and effective preferences. */
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../../api.ts';
 import type { PreferencesUpdate } from '../../api-types.ts';

@@ -1,7 +1,7 @@
 /** Table column that marks inactive rows. */
 import type { Column } from '../../components/data-table.tsx';
 import { Mark } from '../../components/mark.tsx';
-import { texts } from '../../texts/people.ts';
+import { texts } from '../../texts/users.ts';
 
 export const activeColumn: Column<{ active: boolean }> = {
   head: texts.state,

@@ -17,25 +17,25 @@ import { Failure, Loading } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { to, useOrg } from '../../paths.ts';
 import { readTagged } from '../../queries.ts';
-import { texts } from '../../texts/people.ts';
+import { texts } from '../../texts/users.ts';
 import { Addresses } from './addresses.tsx';
 import { History } from './history.tsx';
 import { Memberships } from './memberships.tsx';
-import { PersonForm } from './person-form.tsx';
-import { PersonInbox } from './person-inbox.tsx';
-import { PersonQuietHours } from './person-quiet-hours.tsx';
 import { PreferenceHistory } from './preference-history.tsx';
 import { PreferenceLink } from './preference-link.tsx';
 import { Preferences } from './preferences.tsx';
 import { Registrations } from './registrations.tsx';
+import { UserForm } from './user-form.tsx';
+import { UserInbox } from './user-inbox.tsx';
+import { UserQuietHours } from './user-quiet-hours.tsx';
 
 const icon = { size: 15, stroke: 1.6 };
 
-export default function Person() {
+export default function User() {
   const org = useOrg();
   const { username = '' } = useParams();
   const [filled, setFilled] = useState(0);
-  const parents = [{ label: texts.people, to: to.people(org) }];
+  const parents = [{ label: texts.users, to: to.users(org) }];
   const { data, error, refetch } = useQuery({
     ...readTagged('/api/o/{org}/u/{username}/profile/', { path: { org, username } }),
   });
@@ -46,21 +46,21 @@ export default function Person() {
       </Page>
     );
   }
-  const { value: person, etag } = data;
+  const { value: user, etag } = data;
   return (
     <Page
-      title={`${person.first_name} ${person.last_name}`.trim() || person.email}
+      title={`${user.first_name} ${user.last_name}`.trim() || user.email}
       parents={parents}
-      aside={person.locked && <Mark color="red">{texts.locked}</Mark>}
-      actions={<Actions person={person} />}
+      aside={user.locked && <Mark color="red">{texts.locked}</Mark>}
+      actions={<Actions user={user} />}
     >
       <Grid>
         <Grid.Col span={{ base: 12, md: 8 }}>
           <Stack>
             <Section title={texts.profile}>
-              <PersonForm
-                key={`${person.username} ${filled}`}
-                person={person}
+              <UserForm
+                key={`${user.username} ${filled}`}
+                user={user}
                 etag={etag}
                 refill={() => refetch().then(() => setFilled(count => count + 1))}
               />
@@ -69,7 +69,7 @@ export default function Person() {
             <Preferences username={username} />
             <PreferenceHistory username={username} />
             <History username={username} />
-            <PersonInbox username={username} />
+            <UserInbox username={username} />
           </Stack>
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 4 }}>
@@ -77,16 +77,16 @@ export default function Person() {
             <Section title={texts.about}>
               <Facts
                 facts={[
-                  [texts.email, <CopyText key="email" value={person.email} label={texts.copyTheEmail} />],
-                  [texts.username, <CopyText key="username" value={person.username} label={texts.copyTheUsername} />],
-                  [texts.created, <TimeAgo key="created" at={person.created_at} />],
-                  [texts.changed, <TimeAgo key="changed" at={person.updated_at} />],
+                  [texts.email, <CopyText key="email" value={user.email} label={texts.copyTheEmail} />],
+                  [texts.username, <CopyText key="username" value={user.username} label={texts.copyTheUsername} />],
+                  [texts.created, <TimeAgo key="created" at={user.created_at} />],
+                  [texts.changed, <TimeAgo key="changed" at={user.updated_at} />],
                 ]}
               />
             </Section>
             <Memberships username={username} />
             <Registrations username={username} />
-            <PersonQuietHours username={username} />
+            <UserQuietHours username={username} />
             <PreferenceLink username={username} />
           </Stack>
         </Grid.Col>
@@ -95,16 +95,16 @@ export default function Person() {
   );
 }
 
-function Actions({ person }: { person: Profile }) {
+function Actions({ user }: { user: Profile }) {
   const org = useOrg();
   const navigate = useNavigate();
   const [deleting, setDeleting] = useState(false);
-  const { username, locked, email } = person;
+  const { username, locked, email } = user;
   const path = { org, username };
   const lock = useAction({
     run: (isLocked: boolean) =>
       take(api.PATCH('/api/o/{org}/u/{username}/profile/', { params: { path }, body: { locked: isLocked } })),
-    done: (_, isLocked) => (isLocked ? texts.lockedPerson(email) : texts.unlockedPerson(email)),
+    done: (_, isLocked) => (isLocked ? texts.lockedUser(email) : texts.unlockedUser(email)),
     refresh: ['/api/o/{org}/u/'],
   });
   const toggleLock = async () => {
@@ -141,7 +141,7 @@ function Actions({ person }: { person: Profile }) {
           )
         }
         refresh={['/api/o/{org}/u/']}
-        onDeleted={() => void navigate(to.people(org))}
+        onDeleted={() => void navigate(to.users(org))}
       >
         {texts.deletionHint}
       </Deletion>

@@ -1,4 +1,4 @@
-/** A person's quiet hours and time zone. */
+/** A user's quiet hours and time zone. */
 import { Fieldset } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../../api.ts';
@@ -19,7 +19,7 @@ import { useCan, useRefusal } from '../../session.tsx';
 import { texts } from '../../texts/preferences.ts';
 import { usePreferences } from './use-preferences.ts';
 
-export function PersonQuietHours({ username }: { username: string }) {
+export function UserQuietHours({ username }: { username: string }) {
   const isAllowed = useCan()('preference:read');
   return isAllowed ? <QuietHoursSection username={username} /> : null;
 }

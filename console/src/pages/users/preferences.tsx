@@ -1,5 +1,5 @@
 /**
- * A person's preferences: a row per category, a column per channel type, and in each cell the state and what decided
+ * A user's preferences: a row per category, a column per channel type, and in each cell the state and what decided
  * it.
  */
 import { Box, Button, Skeleton, Stack, Table, Text, Title } from '@mantine/core';

@@ -1,4 +1,4 @@
-/** All deliveries to a person, newest first. */
+/** All deliveries to a user, newest first. */
 
 import { Anchor, Text } from '@mantine/core';
 import { Link } from 'react-router';
@@ -14,7 +14,7 @@ import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
 import { pages } from '../../queries.ts';
 import { dotted } from '../../texts/isolated.ts';
-import { texts } from '../../texts/people.ts';
+import { texts } from '../../texts/users.ts';
 
 export function History({ username }: { username: string }) {
   const org = useOrg();

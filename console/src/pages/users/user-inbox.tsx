@@ -1,4 +1,4 @@
-/** A person's in-app inbox. */
+/** A user's in-app inbox. */
 import { Box, Group, Text } from '@mantine/core';
 import type { InboxMessage } from '../../api-types.ts';
 import { type Column, DataTable } from '../../components/data-table.tsx';
@@ -9,7 +9,7 @@ import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
 import { pages } from '../../queries.ts';
 import { useCan } from '../../session.tsx';
-import { texts } from '../../texts/people.ts';
+import { texts } from '../../texts/users.ts';
 
 const columns: Column<InboxMessage>[] = [
   {
@@ -31,7 +31,7 @@ const columns: Column<InboxMessage>[] = [
   { head: texts.received, align: 'right', width: 110, cell: ({ created_at }) => <TimeAgo at={created_at} /> },
 ];
 
-export function PersonInbox({ username }: { username: string }) {
+export function UserInbox({ username }: { username: string }) {
   const org = useOrg();
   const isAllowed = useCan()('inbox:read');
   const list = useList(pages('/api/o/{org}/u/{username}/inbox/', { path: { org, username } }), { enabled: isAllowed });

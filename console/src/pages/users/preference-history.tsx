@@ -1,4 +1,4 @@
-/** History of a person's choices: when, by whom, and how. */
+/** History of a user's choices: when, by whom, and how. */
 
 import { Text } from '@mantine/core';
 import type { PreferenceHistoryEntry } from '../../api-types.ts';

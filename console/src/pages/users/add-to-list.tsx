@@ -1,4 +1,4 @@
-/** Adds people to an existing list. */
+/** Adds users to an existing list. */
 import { Select, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../../api.ts';
@@ -6,11 +6,11 @@ import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { useProjects } from '../../components/switchers.tsx';
 import { useOrg } from '../../paths.ts';
 import { combine } from '../../queries.ts';
-import { texts } from '../../texts/people.ts';
+import { texts } from '../../texts/users.ts';
 
 export function AddToList({ usernames, close }: { usernames: string[]; close: () => void }) {
   const org = useOrg();
-  const who = usernames.length === 1 ? usernames[0]! : texts.peopleCount(usernames.length);
+  const who = usernames.length === 1 ? usernames[0]! : texts.usersCount(usernames.length);
   const { data: projects = [] } = useProjects();
   const lists = useQuery({
     ...combine('options of lists', '/api/o/{org}/p/{prj}/d/', { org, projects }, signal =>
@@ -31,7 +31,7 @@ export function AddToList({ usernames, close }: { usernames: string[]; close: ()
       return take(api.POST('/api/o/{org}/p/{prj}/d/{pk}/add/', { params: { path }, body: usernames }));
     },
     done: ({ added, existing }) => {
-      if (usernames.length > 1) return texts.addedPeople(added, existing);
+      if (usernames.length > 1) return texts.addedUsers(added, existing);
       return added > 0 ? texts.addedToTheList(who) : texts.wasAlreadyOnTheList(who);
     },
     refresh: ['/api/o/{org}/u/{username}/', '/api/o/{org}/p/{prj}/d/'],

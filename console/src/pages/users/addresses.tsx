@@ -1,4 +1,4 @@
-/** A person's addresses. */
+/** A user's addresses. */
 import { Anchor, Autocomplete, Box, Group, Text, TextInput } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
@@ -16,7 +16,7 @@ import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
 import { pages } from '../../queries.ts';
-import { texts } from '../../texts/people.ts';
+import { texts } from '../../texts/users.ts';
 
 const types = ['email', 'phone', 'sms', 'slack', 'telegram', 'chat', 'webhook', 'webpush'];
 

@@ -15,8 +15,8 @@ import { useFilters } from '../../components/use-filters.ts';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
 import { combine, pages } from '../../queries.ts';
-import { texts } from '../../texts/people.ts';
-import { NewPerson } from './new-person.tsx';
+import { texts } from '../../texts/users.ts';
+import { NewUser } from './new-user.tsx';
 
 const columns: Column<User>[] = [
   {
@@ -44,7 +44,7 @@ const columns: Column<User>[] = [
   },
 ];
 
-export default function People() {
+export default function Users() {
   const org = useOrg();
   const [creating, setCreating] = useDialogParam();
   const [{ search = '', state }, setFilters] = useFilters(['search', 'state']);
@@ -64,11 +64,11 @@ export default function People() {
   );
   const create = (
     <GuardedButton permission="user:write" leftSection={<IconPlus size={14} />} onClick={() => setCreating(true)}>
-      {texts.newPerson}
+      {texts.newUser}
     </GuardedButton>
   );
   return (
-    <Page title={texts.people} description={texts.description} actions={create}>
+    <Page title={texts.users} description={texts.description} actions={create}>
       <Box className="card">
         <Group p="sm" role="search">
           <SearchInput
@@ -92,28 +92,28 @@ export default function People() {
           />
           {total !== undefined && (
             <Text size="sm" c="dimmed" className="numbers" ml="auto" role="status">
-              {texts.peopleCount(total)}
+              {texts.usersCount(total)}
             </Text>
           )}
         </Group>
         <DataTable
-          label={texts.people}
+          label={texts.users}
           list={list}
           columns={columns}
           rowKey={({ id }) => id}
-          rowTo={({ username }) => to.person(org, username)}
+          rowTo={({ username }) => to.user(org, username)}
           empty={
             search || state ? (
               <Empty title={texts.noMatches}>{texts.noMatchesHint}</Empty>
             ) : (
-              <Empty icon={<IconUsers size={28} stroke={1.4} />} title={texts.noPeopleYet} action={create}>
-                {texts.noPeopleHint}
+              <Empty icon={<IconUsers size={28} stroke={1.4} />} title={texts.noUsersYet} action={create}>
+                {texts.noUsersHint}
               </Empty>
             )
           }
         />
       </Box>
-      {creating && <NewPerson close={() => setCreating(false)} />}
+      {creating && <NewUser close={() => setCreating(false)} />}
     </Page>
   );
 }

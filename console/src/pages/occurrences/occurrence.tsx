@@ -1,33 +1,33 @@
-/** One occurrence: progress, deliveries, and why a person got no message. */
+/** One occurrence: progress, deliveries, and why a user got no message. */
 import { Alert, Anchor, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { IconBolt, IconCircleCheck, IconHandStop, IconPlayerStop, IconRefresh } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from 'react-router';
-import { api, take } from '../api.ts';
-import { GuardedButton, useAction } from '../components/actions.tsx';
-import { confirm } from '../components/confirm.tsx';
-import { CopyText } from '../components/copy.tsx';
-import { CountsBar, CountsLegend, count, totalOf } from '../components/counts.tsx';
-import { JsonView } from '../components/json-view.tsx';
-import { Page, Section } from '../components/page.tsx';
-import { Failure, Loading } from '../components/states.tsx';
-import { OccurrenceBadge, occurrenceSentence } from '../components/status.tsx';
-import { exactTime, TimeAgo } from '../components/time.tsx';
-import { liveMs } from '../components/use-list.ts';
-import { useResponses } from '../components/use-responses.ts';
-import { rememberSample } from '../events/sample.ts';
-import { linkToEvent, to, useOrg } from '../paths.ts';
-import { PauseBanners } from '../pauses/pause-banner.tsx';
-import { useOccurrencePauses } from '../pauses/use-pauses.ts';
-import { type PathPrefix, read } from '../queries.ts';
-import { useReplay } from '../replay/use-replay.tsx';
-import { texts } from '../texts/occurrences.ts';
-import { texts as responses } from '../texts/responses.ts';
-import { Attachments } from './occurrence/attachments.tsx';
-import { Deliveries } from './occurrence/deliveries.tsx';
-import { Steps } from './occurrence/steps.tsx';
-import { OccurrenceTimeline } from './occurrence/timeline.tsx';
-import { WhyNot } from './occurrence/why-not.tsx';
+import { api, take } from '../../api.ts';
+import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { confirm } from '../../components/confirm.tsx';
+import { CopyText } from '../../components/copy.tsx';
+import { CountsBar, CountsLegend, count, totalOf } from '../../components/counts.tsx';
+import { JsonView } from '../../components/json-view.tsx';
+import { Page, Section } from '../../components/page.tsx';
+import { Failure, Loading } from '../../components/states.tsx';
+import { OccurrenceBadge, occurrenceSentence } from '../../components/status.tsx';
+import { exactTime, TimeAgo } from '../../components/time.tsx';
+import { liveMs } from '../../components/use-list.ts';
+import { useResponses } from '../../components/use-responses.ts';
+import { rememberSample } from '../../events/sample.ts';
+import { linkToEvent, to, useOrg } from '../../paths.ts';
+import { PauseBanners } from '../../pauses/pause-banner.tsx';
+import { useOccurrencePauses } from '../../pauses/use-pauses.ts';
+import { type PathPrefix, read } from '../../queries.ts';
+import { useReplay } from '../../replay/use-replay.tsx';
+import { texts } from '../../texts/occurrences.ts';
+import { texts as responses } from '../../texts/responses.ts';
+import { Attachments } from './attachments.tsx';
+import { Deliveries } from './deliveries.tsx';
+import { Steps } from './steps.tsx';
+import { OccurrenceTimeline } from './timeline.tsx';
+import { WhyNot } from './why-not.tsx';
 
 const noCounts = { pending: 0, sent: 0, failed: 0, suppressed: 0, cancelled: 0, expired: 0, unknown: 0 };
 
@@ -98,7 +98,7 @@ export default function OccurrencePage() {
         <Group gap="2px 16px">
           <CopyText value={identifier} label={texts.copyIdentifier} />
           <span>
-            {texts.triggered} <TimeAgo at={data.created_at} />
+            <TimeAgo at={data.created_at} text={texts.triggeredAt} />
           </span>
           {data.correlation_id && (
             <span>

@@ -1,4 +1,4 @@
-/** Explains what a person received from an occurrence, or why not. */
+/** Explains what a user received from an occurrence, or why not. */
 
 import { Button, Group, Loader, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';

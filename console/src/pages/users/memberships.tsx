@@ -1,4 +1,4 @@
-/** The lists that a person is a member of. */
+/** The lists that a user is a member of. */
 import { Text } from '@mantine/core';
 import { useState } from 'react';
 import type { Membership } from '../../api-types.ts';
@@ -8,7 +8,7 @@ import { Section } from '../../components/page.tsx';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
 import { pages } from '../../queries.ts';
-import { texts } from '../../texts/people.ts';
+import { texts } from '../../texts/users.ts';
 import { activeColumn } from './active-column.tsx';
 import { AddToList } from './add-to-list.tsx';
 

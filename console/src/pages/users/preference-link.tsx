@@ -1,4 +1,4 @@
-/** Copies or revokes the link to a person's preference page. */
+/** Copies or revokes the link to a user's preference page. */
 import { Anchor, Group, Stack, Text } from '@mantine/core';
 import { IconLink, IconLinkOff } from '@tabler/icons-react';
 import { api, take } from '../../api.ts';

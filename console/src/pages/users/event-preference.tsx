@@ -1,4 +1,4 @@
-/** A person's effective preference for one event and what decided it. */
+/** A user's effective preference for one event and what decided it. */
 import { Box, Select, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';

@@ -89,7 +89,7 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
         <Table.Tbody>
           <Fact name={texts.recipient}>
             {user ? (
-              <Anchor component={Link} to={to.person(org, user)} inherit>
+              <Anchor component={Link} to={to.user(org, user)} inherit>
                 {user}
               </Anchor>
             ) : (
@@ -113,8 +113,7 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
             </Fact>
           )}
           <Fact name={texts.attempts}>
-            {delivery.attempts}
-            {delivery.provider && texts.via(delivery.provider)}
+            {delivery.provider ? texts.attemptsVia(delivery.attempts, delivery.provider) : delivery.attempts}
           </Fact>
           {delivery.digest && (
             <Fact name={texts.digest}>

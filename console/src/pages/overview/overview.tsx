@@ -2,29 +2,29 @@
 import { Grid, SegmentedControl, SimpleGrid, Skeleton, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
-import type { Statistics } from '../api-types.ts';
-import { type Counts, compact, totalOf } from '../components/counts.tsx';
-import { Page, Section } from '../components/page.tsx';
-import { Failure } from '../components/states.tsx';
-import { duration, milliseconds } from '../components/time.tsx';
-import { TriggerHint } from '../components/trigger-hint.tsx';
-import { useFilters } from '../components/use-filters.ts';
-import { liveMs } from '../components/use-list.ts';
-import { useOrg } from '../paths.ts';
-import { PauseBanners } from '../pauses/pause-banner.tsx';
-import { read } from '../queries.ts';
-import { useCan } from '../session.tsx';
-import { texts } from '../texts/overview.ts';
-import { Failures } from './overview/attention.tsx';
-import { DisabledWebhooks } from './overview/disabled-webhooks.tsx';
-import { Busiest, ByChannel } from './overview/rankings.tsx';
-import { Tile } from './overview/tile.tsx';
-import { Unacknowledged } from './overview/unacknowledged.tsx';
+import type { Statistics } from '../../api-types.ts';
+import { type Counts, compact, totalOf } from '../../components/counts.tsx';
+import { Page, Section } from '../../components/page.tsx';
+import { Failure } from '../../components/states.tsx';
+import { duration, milliseconds } from '../../components/time.tsx';
+import { TriggerHint } from '../../components/trigger-hint.tsx';
+import { useFilters } from '../../components/use-filters.ts';
+import { liveMs } from '../../components/use-list.ts';
+import { useOrg } from '../../paths.ts';
+import { PauseBanners } from '../../pauses/pause-banner.tsx';
+import { read } from '../../queries.ts';
+import { useCan } from '../../session.tsx';
+import { texts } from '../../texts/overview.ts';
+import { Failures } from './attention.tsx';
+import { DisabledWebhooks } from './disabled-webhooks.tsx';
+import { Busiest, ByChannel } from './rankings.tsx';
+import { Tile } from './tile.tsx';
+import { Unacknowledged } from './unacknowledged.tsx';
 
 // Only shown to new organizations.
-const Checklist = lazy(() => import('../welcome/checklist.tsx').then(({ Checklist }) => ({ default: Checklist })));
+const Checklist = lazy(() => import('../../welcome/checklist.tsx').then(({ Checklist }) => ({ default: Checklist })));
 // The chart library is larger than the rest of the page.
-const Chart = lazy(() => import('./overview/chart.tsx'));
+const Chart = lazy(() => import('./chart.tsx'));
 
 const periods = [
   { value: '24', label: texts.twentyFourHours },

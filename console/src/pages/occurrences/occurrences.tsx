@@ -1,25 +1,25 @@
 /** All occurrences with their outcomes, newest first. */
 import { Box, Group, Select, Text } from '@mantine/core';
 import { IconBellRinging } from '@tabler/icons-react';
-import { type OccurrenceSummary, outcomes } from '../api-types.ts';
-import { CountsBar, compact, totalOf } from '../components/counts.tsx';
-import { type Column, DataTable } from '../components/data-table.tsx';
-import { EventPath } from '../components/event-path.tsx';
-import { Page } from '../components/page.tsx';
-import { SearchInput } from '../components/search-input.tsx';
-import { ShortId } from '../components/short-id.tsx';
-import { Empty } from '../components/states.tsx';
-import { OccurrenceBadge } from '../components/status.tsx';
-import { occurrenceStates } from '../components/statuses.ts';
-import { useProjects } from '../components/switchers.tsx';
-import { TimeAgo } from '../components/time.tsx';
-import { TriggerHint } from '../components/trigger-hint.tsx';
-import { useEvents } from '../components/use-events.ts';
-import { useFilters } from '../components/use-filters.ts';
-import { useList } from '../components/use-list.ts';
-import { to, useOrg, useProject } from '../paths.ts';
-import { pages, sinceHours } from '../queries.ts';
-import { texts } from '../texts/occurrences.ts';
+import { type OccurrenceSummary, outcomes } from '../../api-types.ts';
+import { CountsBar, compact, totalOf } from '../../components/counts.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { EventPath } from '../../components/event-path.tsx';
+import { Page } from '../../components/page.tsx';
+import { SearchInput } from '../../components/search-input.tsx';
+import { ShortId } from '../../components/short-id.tsx';
+import { Empty } from '../../components/states.tsx';
+import { OccurrenceBadge } from '../../components/status.tsx';
+import { occurrenceStates } from '../../components/statuses.ts';
+import { useProjects } from '../../components/switchers.tsx';
+import { TimeAgo } from '../../components/time.tsx';
+import { TriggerHint } from '../../components/trigger-hint.tsx';
+import { useEvents } from '../../components/use-events.ts';
+import { useFilters } from '../../components/use-filters.ts';
+import { useList } from '../../components/use-list.ts';
+import { to, useOrg, useProject } from '../../paths.ts';
+import { pages, sinceHours } from '../../queries.ts';
+import { texts } from '../../texts/occurrences.ts';
 
 const periods = [
   { value: '1', label: texts.lastHour },
