@@ -283,7 +283,9 @@ async function flood(count: number): Promise<void> {
   await storeInboxMessagesAcrossTenants(world.service.runtime.deps.pool, messages);
 }
 
-test('when too many readers are blocked, the one blocked longest is dropped and can resume', async () => {
+test('when too many readers are blocked, the one blocked longest is dropped and can resume', {
+  tags: ['sweep'],
+}, async () => {
   await fresh();
   await withLimits({ blocked: 2, slowAfterMs: 500 }, async () => {
     const slow: EventStream[] = [];

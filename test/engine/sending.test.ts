@@ -132,7 +132,9 @@ describe('retries', () => {
     return { server, tenant };
   }
 
-  test('a domain that defers every message delays no message to another one, and opens no circuit', async () => {
+  test('a domain that defers every message delays no message to another one, and opens no circuit', {
+    tags: ['sweep'],
+  }, async () => {
     const { server, tenant } = await mailTo('450 4.2.0 greylisted');
     const deferred = await tenant.trigger({}, { to: 'grey' });
     await tenant.until(deferred, 'retrying');
@@ -252,7 +254,9 @@ describe('an address that is gone', () => {
     expect(await tenant.outcomes(await tenant.trigger())).toEqual(['ann@x.test suppressed: address.disabled']);
   });
 
-  test('is disabled with many others at once, each of them before its outcome is stored', async () => {
+  test('is disabled with many others at once, each of them before its outcome is stored', {
+    tags: ['sweep'],
+  }, async () => {
     const emails = Array.from({ length: 100 }, (_, i) => `user${i}@x.test`);
     const addressOf = (email: string) => `${world.peer.url}/many/${email}`;
     const tenant = await world.tenant({
