@@ -48,13 +48,18 @@ export default defineConfig({
     setupFiles: ['test/support/cheap-passwords.ts', 'test/support/fixed-seed.ts', 'test/support/slow-connections.ts'],
     tags: [
       { name: 'browser', description: 'Needs Chromium.', skip: !chromium },
-      { name: 'sweep', description: 'Exhaustive or long: left out of npm test, part of npm run test:all.' },
+      {
+        name: 'sweep',
+        description: 'Exhaustive or long: left out of npm test, part of npm run test:all.',
+        timeout: 240_000,
+      },
     ],
     // Files share the modules of their process: to load them anew for each took two fifths of the time.
     isolate: false,
-    // Far above what anything takes: a busy machine is slow, and only what hangs reaches them.
-    testTimeout: 240_000,
-    hookTimeout: 240_000,
+    // Several times what the slowest take on a busy machine: only what hangs reaches them.
+    testTimeout: 60_000,
+    // Also before and after tests of the sweep.
+    hookTimeout: 120_000,
     maxWorkers: 2,
   },
 });

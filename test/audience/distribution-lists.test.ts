@@ -2,9 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { type Ask, asker, expectProblem } from '../support/api.ts';
-import { testService } from '../support/database.ts';
 import { runSql } from '../support/sql.ts';
-import { buildTenants, type Tenants } from '../support/tenants.ts';
+import { type Tenants, testTenants } from '../support/tenants.ts';
 
 let service: Service;
 let tenants: Tenants;
@@ -12,8 +11,7 @@ let ask: Ask;
 let list: string;
 
 beforeAll(async () => {
-  service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.runtime.deps);
+  ({ service, tenants } = await testTenants());
   ask = asker(service.address, tenants.acme.keys.all);
   list = `/api/o/acme/p/shop/d/${tenants.acme.listId}/`;
 });

@@ -139,7 +139,7 @@ test('reaches a user who is connected to another process', async () => {
     await here.until(() => titles(here).length === 1);
     await there.until(() => titles(there).length === 1);
     await tenant.post(`${path()}read/`);
-    await there.until(events => events.some(({ event }) => event === 'update'));
+    for (const stream of [here, there]) await stream.until(events => events.some(({ event }) => event === 'update'));
     expect(there.events).toEqual(here.events);
   } finally {
     await other.stop();
@@ -283,7 +283,9 @@ async function flood(count: number): Promise<void> {
   await storeInboxMessagesAcrossTenants(world.service.runtime.deps.pool, messages);
 }
 
-test('when too many readers are blocked, the one blocked longest is dropped and can resume', async () => {
+test('when too many readers are blocked, the one blocked longest is dropped and can resume', {
+  tags: ['sweep'],
+}, async () => {
   await fresh();
   await withLimits({ blocked: 2, slowAfterMs: 500 }, async () => {
     const slow: EventStream[] = [];

@@ -98,7 +98,9 @@ describe('delivering', () => {
     expect(await listed(tenant)).toHaveLength(1);
   });
 
-  test('waits without using an attempt while the database is unavailable, without delaying other channels', async () => {
+  test('waits without using an attempt while the database is unavailable, without delaying other channels', {
+    tags: ['sweep'],
+  }, async () => {
     const hook = { slug: 'hooks' };
     const tenant = await world.tenant({
       users: [ann, ben],

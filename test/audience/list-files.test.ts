@@ -4,9 +4,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { escapeFormula, findDelimiter, formatValue, readHeader, readRow } from '../../src/core/audience/list-file.ts';
 import { type Ask, asker, expectProblem } from '../support/api.ts';
-import { testService } from '../support/database.ts';
 import { fairNow } from '../support/fair-clock.ts';
-import { buildTenants, type Tenants } from '../support/tenants.ts';
+import { type Tenants, testTenants } from '../support/tenants.ts';
 
 let service: Service;
 let tenants: Tenants;
@@ -14,8 +13,7 @@ let ask: Ask;
 let count = 0;
 
 beforeAll(async () => {
-  service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.runtime.deps);
+  ({ service, tenants } = await testTenants());
   ask = asker(service.address, tenants.acme.keys.all);
 });
 afterAll(() => service.stop());

@@ -8,19 +8,18 @@ import { routes } from '../../src/http/routes.ts';
 import { createKey } from '../../src/services/identity/keys.ts';
 import { type Ask, asker, expectProblem } from '../support/api.ts';
 import { fill, pathValues } from '../support/api-paths.ts';
-import { createTestDatabase, testService } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { startBelfry } from '../support/process.ts';
 import { runSql } from '../support/sql.ts';
-import { buildTenants, type Tenants } from '../support/tenants.ts';
+import { type Tenants, testTenants } from '../support/tenants.ts';
 
 let service: Service;
 let tenants: Tenants;
 let ask: Ask;
 
 beforeAll(async () => {
-  service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.runtime.deps);
+  ({ service, tenants } = await testTenants());
   ask = asker(service.address, tenants.acme.keys.all);
 });
 afterAll(() => service.stop());
@@ -231,7 +230,9 @@ describe('readers', () => {
     expect((await ask({ path: '/api/o/acme/u/' })).body).toHaveLength(2);
   });
 
-  test('receive everything even if the database connections are terminated while they read', async () => {
+  test('receive everything even if the database connections are terminated while they read', {
+    tags: ['sweep'],
+  }, async () => {
     const { answer } = await begin(service.address, path, key);
     await allIdle();
     await runSql(

@@ -230,7 +230,7 @@ describe('key', () => {
     expect((await local('key', 'list', '--org', 'acme')).stdout).toMatch(/ shop .* revoked /);
   });
 
-  test('create accepts a scope, an expiry and a rate, and reports invalid ones', async () => {
+  test('create accepts a scope, an expiry and a rate, and reports invalid ones', { tags: ['sweep'] }, async () => {
     const create = (...args: string[]) => local('key', 'create', '--org', 'acme', '--permission', '*', ...args);
     const [narrow, unknown, past, taken] = await Promise.all([
       create(
@@ -301,7 +301,7 @@ To jane@acme.test by mail, receipt:
     expect(stored, 'simulating stores nothing').toEqual(triggered);
   });
 
-  test('attach files on the database and on a server', async () => {
+  test('attach files on the database and on a server', { tags: ['sweep'] }, async () => {
     const key = await createKey('attacher');
     const file = path.join(await mkdtemp(path.join(tmpdir(), 'belfry-attach-')), 'note.json');
     await writeFile(file, '{"a": "b"}');
@@ -323,7 +323,7 @@ To jane@acme.test by mail, receipt:
 });
 
 describe('an error', () => {
-  test('is one line on standard error, with exit code 1', async () => {
+  test('is one line on standard error, with exit code 1', { tags: ['sweep'] }, async () => {
     const key = await createKey('weak', '--project', 'shop');
     const nowhere = await closedUrl();
     const cases: [Promise<Finished>, RegExp][] = [
@@ -378,7 +378,7 @@ describe('migrate and doctor', () => {
     await empty.drop();
   });
 
-  test('doctor also checks a server, and reports failures with exit code 1', async () => {
+  test('doctor also checks a server, and reports failures with exit code 1', { tags: ['sweep'] }, async () => {
     const key = await createKey('doctor');
     const nowhere = await closedUrl();
     const [far, wrongKey, gone, away] = await Promise.all([
@@ -481,7 +481,7 @@ test('the completion of bash offers commands, verbs and options', async () => {
   expect(await complete('trigger', '--lo')).toBe('--local');
 });
 
-test('the completions of zsh and fish are valid in their shells', async () => {
+test('the completions of zsh and fish are valid in their shells', { tags: ['sweep'] }, async () => {
   const [bash, zsh, fish] = await Promise.all(
     ['bash', 'zsh', 'fish'].map(async shell => (await belfry(['completion', shell], {})).stdout),
   );
@@ -512,18 +512,22 @@ describe('the target of a command', () => {
     expect(near).toEqual({ code: 0, stdout: expect.stringMatching(/^[\da-f-]{36}\n$/), stderr: '' });
   });
 
-  test.skipIf(process.platform !== 'linux')('is named on standard error if that is a terminal', async () => {
-    const program = path.join(root, 'bin/belfry.js');
-    const inTerminal = async (options: string, more: Record<string, string>) => {
-      const command = `${process.execPath} ${program} key list --org acme ${options}`;
-      const { stdout } = await run('script', ['-qec', command, '/dev/null'], { env: cleanEnv({ ...env, ...more }) });
-      return stdout.split('\r\n').filter(line => line.startsWith('belfry: '));
-    };
-    const remoteEnv = { BELFRY_URL: service.address, BELFRY_KEY: await createKey('terminal') };
-    const [address] = addressesOf(database.url);
-    expect(await inTerminal('', remoteEnv)).toEqual([`belfry: ${service.address} (BELFRY_URL)`]);
-    expect(await inTerminal('--local', remoteEnv)).toEqual([`belfry: database ${address} (DATABASE_URL)`]);
-  });
+  test.skipIf(process.platform !== 'linux')(
+    'is named on standard error if that is a terminal',
+    { tags: ['sweep'] },
+    async () => {
+      const program = path.join(root, 'bin/belfry.js');
+      const inTerminal = async (options: string, more: Record<string, string>) => {
+        const command = `${process.execPath} ${program} key list --org acme ${options}`;
+        const { stdout } = await run('script', ['-qec', command, '/dev/null'], { env: cleanEnv({ ...env, ...more }) });
+        return stdout.split('\r\n').filter(line => line.startsWith('belfry: '));
+      };
+      const remoteEnv = { BELFRY_URL: service.address, BELFRY_KEY: await createKey('terminal') };
+      const [address] = addressesOf(database.url);
+      expect(await inTerminal('', remoteEnv)).toEqual([`belfry: ${service.address} (BELFRY_URL)`]);
+      expect(await inTerminal('--local', remoteEnv)).toEqual([`belfry: database ${address} (DATABASE_URL)`]);
+    },
+  );
 });
 
 test.each([['account', 'list'], ['key', 'list', '--org', 'acme'], ['doctor'], ['export']])(

@@ -21,9 +21,8 @@ import {
 } from '../../sdk/client/src/index.ts';
 import type { Service } from '../../src/app.ts';
 import { generateWebhookSecret, type testType, type WebhookType } from '../../src/core/configuration/webhooks.ts';
-import { testService } from '../support/database.ts';
 import { root } from '../support/process.ts';
-import { buildTenants, type Tenants } from '../support/tenants.ts';
+import { type Tenants, testTenants } from '../support/tenants.ts';
 
 let service: Service;
 let tenants: Tenants;
@@ -31,8 +30,7 @@ let belfry: Belfry;
 const event = 'shop/web/order-paid';
 
 beforeAll(async () => {
-  service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.runtime.deps);
+  ({ service, tenants } = await testTenants());
   belfry = client({});
 });
 afterAll(() => service.stop());

@@ -6,9 +6,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { type Ask, asker } from '../support/api.ts';
-import { testService } from '../support/database.ts';
 import { run, writeTemporary } from '../support/declarative.ts';
-import { buildTenants, type Tenants } from '../support/tenants.ts';
+import { type Tenants, testTenants } from '../support/tenants.ts';
 
 /** Limits of CPU time and memory growth. Without protection these files took minutes or all memory. */
 const maxCpuMs = 15_000;
@@ -18,8 +17,7 @@ let service: Service;
 let tenants: Tenants;
 let ask: Ask;
 beforeAll(async () => {
-  service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.runtime.deps);
+  ({ service, tenants } = await testTenants());
   ask = asker(service.address, tenants.acme.keys.all);
 });
 afterAll(() => service.stop());

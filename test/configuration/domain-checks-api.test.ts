@@ -90,7 +90,9 @@ test('a channel without a sender address has no domains', async () => {
   }
 });
 
-test('the command line checks the channels that send from a domain, and prints the records', async () => {
+test('the command line checks the channels that send from a domain, and prints the records', {
+  tags: ['sweep'],
+}, async () => {
   dns.serve(zone);
   const env = { DATABASE_URL: service.runtime.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' };
   const args = ['doctor', '--domain', 'news.test', '--dns-server', dns.address];

@@ -127,7 +127,7 @@ describe('setting limits', () => {
   });
 });
 
-test('the command line shows and sets them', async () => {
+test('the command line shows and sets them', { tags: ['sweep'] }, async () => {
   await organization('terminal', 2);
   const env = { DATABASE_URL: service.runtime.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' };
   const set = await belfry(['limits', 'set', '--org', 'terminal', '--users', '5', '--stored-messages', 'none'], env);

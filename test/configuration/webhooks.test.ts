@@ -134,7 +134,7 @@ test('every way in which an occurrence ends is reported once', async () => {
   }
 });
 
-test('a fan-out of several pages reports each delivery and its end', async () => {
+test('a fan-out of several pages reports each delivery and its end', { tags: ['sweep'] }, async () => {
   const many = Array.from({ length: 1_200 }, (_, i) => `user${i}@x.test`);
   const tenant = await world.tenant({ users: many });
   await open(tenant, ['delivery.sent', 'occurrence.completed']);

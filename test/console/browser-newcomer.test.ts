@@ -2,6 +2,7 @@
  * The path of a first-time user by clicks: from an empty organization to a delivered email.
  *
  * @module-tag browser
+ * @module-tag sweep
  */
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';

@@ -2,6 +2,7 @@
  * The console shows the true state before and after an action: pauses, retries, outcomes and every delivery.
  *
  * @module-tag browser
+ * @module-tag sweep
  */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -66,7 +67,7 @@ async function untilOutcome(id: string, outcome: string): Promise<void> {
   });
 }
 
-test('every page affected by a pause shows how much is waiting and can resume it', { tags: ['sweep'] }, async () => {
+test('every page affected by a pause shows how much is waiting and can resume it', async () => {
   await page.goto('/o/demo/channels/hooks');
   await button('Pause').click();
   await dialog().getByLabel('Reason (optional)').fill('the receiver is being moved');
@@ -110,7 +111,7 @@ test('every page affected by a pause shows how much is waiting and can resume it
   });
 });
 
-test('the overview reports a restored database and how an operator resumes sending', { tags: ['sweep'] }, async () => {
+test('the overview reports a restored database and how an operator resumes sending', async () => {
   const { deps } = site.service.runtime;
   const pauseBanner = page.getByRole('region', { name: 'Sending is paused for everyone' });
   await pauseInstance(deps.db, 'restored');
@@ -122,9 +123,7 @@ test('the overview reports a restored database and how an operator resumes sendi
   await pauseBanner.waitFor({ state: 'detached' });
 });
 
-test('a person’s page shows registrations with their data, and an instance-wide webhook is marked', {
-  tags: ['sweep'],
-}, async () => {
+test('a person’s page shows registrations with their data, and an instance-wide webhook is marked', async () => {
   const fields = { plan: 'pro' };
   await post('/api/o/demo/p/shop/a/web/register/', { username: 'grace@demo.test', custom_fields: fields });
   await page.goto('/o/demo/users/grace@demo.test');
@@ -146,9 +145,7 @@ test('a person’s page shows registrations with their data, and an instance-wid
 });
 
 describe('a failed delivery', () => {
-  test('shows the predicted outcome before a retry and the actual one after it, with matching counts', {
-    tags: ['sweep'],
-  }, async () => {
+  test('shows the predicted outcome before a retry and the actual one after it, with matching counts', async () => {
     status = 400;
     const id = await triggerAlertUntil('failed');
     status = 200;
@@ -212,7 +209,7 @@ describe('a failed delivery', () => {
     await ask({ method: 'PATCH', path: '/api/o/demo/u/ada@demo.test/', body: { locked: false } });
   });
 
-  test('is listed first, and suppressed deliveries are collapsed by reason', { tags: ['sweep'] }, async () => {
+  test('is listed first, and suppressed deliveries are collapsed by reason', async () => {
     await ask({ method: 'PATCH', path: '/api/o/demo/u/ada@demo.test/', body: { locked: true } });
     status = 400;
     const id = await triggerAlertUntil('failed');
@@ -236,7 +233,7 @@ describe('a failed delivery', () => {
   });
 });
 
-test('activity finds deliveries by status and recipient, and retries a selection', { tags: ['sweep'] }, async () => {
+test('activity finds deliveries by status and recipient, and retries a selection', async () => {
   await page.goto('/o/demo/activity?status=failed');
   const table = page.getByRole('table', { name: 'Activity' });
   await table.getByRole('link').nth(1).waitFor();
@@ -270,7 +267,7 @@ test('activity finds deliveries by status and recipient, and retries a selection
   expect((await ask({ path: '/api/o/demo/u/grace@demo.test/' })).body.locked).toBe(true);
 });
 
-test('the palette opens the dialogs for a new event and a new list on their pages', { tags: ['sweep'] }, async () => {
+test('the palette opens the dialogs for a new event and a new list on their pages', async () => {
   const choose = async (text: string) => {
     await page.keyboard.press('Control+K');
     await page.getByRole('textbox', { name: 'Search' }).fill(text);

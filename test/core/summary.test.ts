@@ -29,7 +29,9 @@ const open = [
 const say = (state: OccurrenceState, counts: SummaryCounts, more: Partial<SummaryFacts> = {}) =>
   summarizeOccurrence({ state, counts, ...more });
 
-test('the sentence agrees with the counts in every state and for every combination of up to three outcomes', () => {
+test('the sentence agrees with the counts in every state and for every combination of up to three outcomes', {
+  tags: ['sweep'],
+}, () => {
   let checked = 0;
   for (const state of Object.keys(occurrenceStates) as OccurrenceState[]) {
     if (state === 'dry_run' || state === 'no_recipients') continue;

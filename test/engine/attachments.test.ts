@@ -262,7 +262,9 @@ describe('files with a URL', () => {
     await tenant.post(`/api/o/${tenant.slug}/occurrence/${retried}/cancel/`);
   });
 
-  test('files of organizations whose servers hang delay no file of another organization', async () => {
+  test('files of organizations whose servers hang delay no file of another organization', {
+    tags: ['sweep'],
+  }, async () => {
     const hanging = await openFiles('hang');
     const peer = await openFiles(file);
     const hang = async () => {

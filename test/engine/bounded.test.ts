@@ -56,7 +56,7 @@ test.each([
   expect((await ended).flat()).toEqual([]);
 });
 
-test('a receiver that refuses with 64 KiB of `<` affects only its own tenant', async () => {
+test('a receiver that refuses with 64 KiB of `<` affects only its own tenant', { tags: ['sweep'] }, async () => {
   const users = Array.from({ length: 40 }, (_, i) => `p${i}@x.test`);
   const victim = await world.tenant({ users });
   victim.answer({ status: 400, body: '<'.repeat(65_536) });
@@ -111,7 +111,9 @@ async function bestRatio(measureOne: (body: string) => Promise<number>): Promise
 
 const maxRatio = 8;
 
-test('a preview that looks up long paths in many items does not slow the triggers of another tenant', async () => {
+test('a preview that looks up long paths in many items does not slow the triggers of another tenant', {
+  tags: ['sweep'],
+}, async () => {
   const hostile = await world.tenant({ users: ['eve@x.test'] });
   const previews = async (body: string) => {
     for (let i = 0; i < 5; i++) {
@@ -123,7 +125,9 @@ test('a preview that looks up long paths in many items does not slow the trigger
   expect(await bestRatio(body => medianTrigger(() => previews(body)))).toBeLessThan(maxRatio);
 });
 
-test('a stored message that looks up long paths in many items does not delay the messages of another tenant', async () => {
+test('a stored message that looks up long paths in many items does not delay the messages of another tenant', {
+  tags: ['sweep'],
+}, async () => {
   const users = Array.from({ length: 10 }, (_, i) => `p${i}@x.test`);
   const send = async (body: string) => {
     const message = { subject: 'Hello', body };

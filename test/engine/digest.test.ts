@@ -329,7 +329,7 @@ test('the daily cap counts a digest as one message', async () => {
   for (const one of ids) await tenant.outcomes(one);
 });
 
-test('a fan-out of several pages adds one item per user', async () => {
+test('a fan-out of several pages adds one item per user', { tags: ['sweep'] }, async () => {
   const users = Array.from({ length: 700 }, (_, i) => `p${i}@x.test`);
   const tenant = await digestTenant({}, { users });
   const ids = [await tenant.trigger({}, { n: 1 }), await tenant.trigger({}, { n: 2 })];

@@ -2,16 +2,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { ask } from '../support/api.ts';
-import { testService } from '../support/database.ts';
 import { runSql } from '../support/sql.ts';
-import { buildTenants, type Tenants } from '../support/tenants.ts';
+import { type Tenants, testTenants } from '../support/tenants.ts';
 
 let service: Service;
 let tenants: Tenants;
 
 beforeAll(async () => {
-  service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.runtime.deps);
+  ({ service, tenants } = await testTenants());
 });
 afterAll(() => service.stop());
 

@@ -247,7 +247,9 @@ test('the update that a dead worker had claimed is made by another', async () =>
   expect(calls('chat.update')).toHaveLength(1);
 });
 
-test('more messages than a worker updates at once are all updated, and those of another organization too', async () => {
+test('more messages than a worker updates at once are all updated, and those of another organization too', {
+  tags: ['sweep'],
+}, async () => {
   const users = Array.from({ length: 300 }, (_, i) => `user-${i}@x.test`);
   const tenants = await Promise.all(
     [users, users.slice(0, 3)].map(some =>

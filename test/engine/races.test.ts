@@ -110,7 +110,9 @@ describe('triggers with one idempotency key', () => {
   });
 });
 
-test('adding overlapping recipients in different orders adds each member once, without an error', async () => {
+test('adding overlapping recipients in different orders adds each member once, without an error', {
+  tags: ['sweep'],
+}, async () => {
   const { body: list } = await asks[0]!(post('/p/shop/d/', { name: 'Crowd' }));
   const people = Array.from({ length: 800 }, (_, i) => `crowd-${(i * 7919) % 100_000}@acme.test`);
   const answers = await together(12, i => {

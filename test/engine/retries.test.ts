@@ -57,7 +57,9 @@ describe('an email', () => {
     expect(server.mails).toHaveLength(1);
   });
 
-  test('to a full mailbox is tried rarely, and delivered if it is emptied within 48 hours', async () => {
+  test('to a full mailbox is tried rarely, and delivered if it is emptied within 48 hours', {
+    tags: ['sweep'],
+  }, async () => {
     const { clock, server, tenant } = await openMail(({ verb }, ms) =>
       verb === 'RCPT' && ms < 30 * hourMs ? '552 5.2.2 over quota' : undefined,
     );
@@ -68,7 +70,7 @@ describe('an email', () => {
     expect(server.mails).toHaveLength(1);
   });
 
-  test('to a mailbox that stays full fails after 48 hours, for that reason', async () => {
+  test('to a mailbox that stays full fails after 48 hours, for that reason', { tags: ['sweep'] }, async () => {
     const { clock, server, tenant } = await openMail(({ verb }) => (verb === 'RCPT' ? '452 4.2.2 full' : undefined));
     const id = await tenant.trigger();
     const [waiting] = await tenant.until(id, 'retrying');

@@ -125,7 +125,9 @@ test('a bounce in the mailbox ends as bounced and is marked as read; other mails
   });
 });
 
-test('each mail is read once, and again from the start if the server renumbers its messages', async () => {
+test('each mail is read once, and again from the start if the server renumbers its messages', {
+  tags: ['sweep'],
+}, async () => {
   const tenant = await viaSmtp();
   const { id, messageId } = await send(tenant);
   imap.add('From: ada@x.test\r\nSubject: Question\r\n\r\nWhere is my order?\r\n');

@@ -274,7 +274,7 @@ test('a day is summed six hours after its end', async () => {
   expect(await until()).toEqual(new Date(midnight));
 });
 
-test('summed days are read from the sums, and other hours from the counters', async () => {
+test('summed days are read from the sums, and other hours from the counters', { tags: ['sweep'] }, async () => {
   await withinOneHour(async () => {
     const tenant = await past();
     await runMaintenance(world.service.runtime.deps, Date.now());

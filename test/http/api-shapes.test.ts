@@ -4,8 +4,7 @@ import type { Service } from '../../src/app.ts';
 import { type Ask, asker, expectFields, expectProblem } from '../support/api.ts';
 import { fill, pathValues } from '../support/api-paths.ts';
 import { endpoints } from '../support/api-table.ts';
-import { testService } from '../support/database.ts';
-import { buildTenants, type Tenants } from '../support/tenants.ts';
+import { type Tenants, testTenants } from '../support/tenants.ts';
 
 let service: Service;
 let tenants: Tenants;
@@ -13,8 +12,7 @@ let ask: Ask;
 let values: ReturnType<typeof pathValues>;
 
 beforeAll(async () => {
-  service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.runtime.deps);
+  ({ service, tenants } = await testTenants());
   ask = asker(service.address, tenants.acme.keys.all);
   values = pathValues(tenants);
 });

@@ -1,12 +1,15 @@
-/** Runs the unmodified Python client of existing applications, from PyPI, against the service. */
+/**
+ * Runs the unmodified Python client of existing applications, from PyPI, against the service.
+ *
+ * @module-tag sweep
+ */
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
-import { testService } from '../support/database.ts';
 import { installPython } from '../support/python.ts';
-import { buildTenants, type Tenants } from '../support/tenants.ts';
+import { type Tenants, testTenants } from '../support/tenants.ts';
 
 const run = promisify(execFile);
 const client = 'bitcaster-sdk==0.4';
@@ -17,8 +20,7 @@ const python = 'bin' in installed ? path.join(installed.bin, 'python') : '';
 let service: Service;
 let tenants: Tenants;
 beforeAll(async () => {
-  service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.runtime.deps);
+  ({ service, tenants } = await testTenants());
 });
 afterAll(() => service.stop());
 

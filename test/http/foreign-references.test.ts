@@ -11,9 +11,8 @@ import { ask } from '../support/api.ts';
 import { fill, parametersOf, pathValues } from '../support/api-paths.ts';
 import { keyRoutes } from '../support/api-routes.ts';
 import { validBody } from '../support/api-valid.ts';
-import { testService } from '../support/database.ts';
 import { listValues, type Step, withValueAt } from '../support/json-paths.ts';
-import { buildTenants, keyIdOf, type Tenants } from '../support/tenants.ts';
+import { keyIdOf, type Tenants, testTenants } from '../support/tenants.ts';
 
 let service: Service;
 let tenants: Tenants;
@@ -21,8 +20,7 @@ let values: ReturnType<typeof pathValues>;
 
 beforeAll(async () => {
   // Without workers: nothing but the requests themselves changes the database.
-  service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.runtime.deps);
+  ({ service, tenants } = await testTenants());
   values = pathValues(tenants);
   const { rival, acme } = tenants;
   await nameAlone(rival.id, rival.projectId, 'rivals');

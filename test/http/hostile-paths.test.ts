@@ -1,4 +1,8 @@
-/** Every parameter of every path that the server knows, with credentials and without: no value of it leads to a 5xx. */
+/**
+ * Every parameter of every path that the server knows, with credentials and without: no value of it leads to a 5xx.
+ *
+ * @module-tag sweep
+ */
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';

@@ -17,9 +17,8 @@ import { fill, parametersOf, pathValues } from '../support/api-paths.ts';
 import { keyRoutes } from '../support/api-routes.ts';
 import { endpoints } from '../support/api-table.ts';
 import { validBody } from '../support/api-valid.ts';
-import { testService } from '../support/database.ts';
 import { fairNow } from '../support/fair-clock.ts';
-import { buildTenants, type Tenants } from '../support/tenants.ts';
+import { type Tenants, testTenants } from '../support/tenants.ts';
 
 let service: Service;
 let tenants: Tenants;
@@ -30,8 +29,7 @@ let known = { changes: '', fingerprint: '' };
 
 beforeAll(async () => {
   // Without workers: nothing but the requests themselves changes the database.
-  service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.runtime.deps);
+  ({ service, tenants } = await testTenants());
   ask = asker(service.address, tenants.acme.keys.all);
   values = pathValues(tenants);
   const tables = await listTables();

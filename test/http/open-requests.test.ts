@@ -208,7 +208,7 @@ test('an upload that is still being sent ends with its key', async () => {
   expect(kept.isOver).toBe(false);
 });
 
-test('an export that is being read ends with the role, before it is complete', async () => {
+test('an export that is being read ends with the role, before it is complete', { tags: ['sweep'] }, async () => {
   // More than fits into the buffers on the way.
   await tenant.sql(
     `insert into audit (organization_id, action, noun, path, actor_kind, actor_name, after)

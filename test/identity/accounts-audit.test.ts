@@ -3,15 +3,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { removeAccount, resetPassword } from '../../src/services/identity/accounts.ts';
 import { Browser, password, signInNewAccount } from '../support/accounts.ts';
-import { testService } from '../support/database.ts';
-import { buildTenants } from '../support/tenants.ts';
+import { testTenants } from '../support/tenants.ts';
 
 let service: Service;
 let owner: Browser & { id: number; email: string };
 
 beforeAll(async () => {
-  service = await testService({ BELFRY_ROLE: 'api' });
-  await buildTenants(service.runtime.deps);
+  ({ service } = await testTenants());
   owner = await signInNewAccount(service.address, service.runtime.deps, {
     membership: { organization: 'acme', role: 'owner' },
   });

@@ -57,7 +57,7 @@ test('an account is created, listed, given a new password and removed while the 
   expect(JSON.parse((await account(['list', '--json'])).stdout)).not.toContainEqual(expect.objectContaining({ email }));
 });
 
-test('unlink removes the link of one account, and of all accounts of an issuer', async () => {
+test('unlink removes the link of one account, and of all accounts of an issuer', { tags: ['sweep'] }, async () => {
   const issuer = 'https://previous.example';
   const { db } = service.runtime.deps;
   const emails = ['linked-1@people.test', 'linked-2@people.test'];
@@ -73,7 +73,9 @@ test('unlink removes the link of one account, and of all accounts of an issuer',
   expect((await account(['list'])).stdout).not.toContain(issuer);
 });
 
-test('reset-two-factor lets a user who has lost every second factor sign in with the password', async () => {
+test('reset-two-factor lets a user who has lost every second factor sign in with the password', {
+  tags: ['sweep'],
+}, async () => {
   const email = 'lost@people.test';
   const { stdout } = await account(['create', '--email', email]);
   const browser = new Browser(service.address);
@@ -86,7 +88,9 @@ test('reset-two-factor lets a user who has lost every second factor sign in with
   expect((await account(['list'])).stdout).toMatch(/^lost@people\.test .* off *$/m);
 });
 
-test('audit prints JSON lines from the database and from a server, and records the export', async () => {
+test('audit prints JSON lines from the database and from a server, and records the export', {
+  tags: ['sweep'],
+}, async () => {
   const env = {
     DATABASE_URL: database.url,
     BELFRY_SECRET_KEY: 'a secret of at least 32 characters',

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { type Browser, newAccount, password, signInNewAccount } from '../support/accounts.ts';
 import { ask, expectProblem } from '../support/api.ts';
-import { testService } from '../support/database.ts';
-import { buildTenants, type Tenants } from '../support/tenants.ts';
+import { type Tenants, testTenants } from '../support/tenants.ts';
 
 let service: Service;
 let tenants: Tenants;
@@ -12,8 +11,7 @@ let browser: Browser;
 let stranger: Browser;
 
 beforeAll(async () => {
-  service = await testService({ BELFRY_ROLE: 'api', BASE_URL: 'https://belfry.test' });
-  tenants = await buildTenants(service.runtime.deps);
+  ({ service, tenants } = await testTenants({ BASE_URL: 'https://belfry.test' }));
   const membership = { organization: 'acme', role: 'owner' } as const;
   browser = await signInNewAccount(service.address, service.runtime.deps, { membership });
   stranger = await signInNewAccount(service.address, service.runtime.deps);

@@ -6,9 +6,8 @@ import { removeAccount } from '../../src/services/identity/accounts.ts';
 import { createKey } from '../../src/services/identity/keys.ts';
 import { Browser, newAccount, password, signInNewAccount } from '../support/accounts.ts';
 import { ask, expectProblem } from '../support/api.ts';
-import { testService } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { buildTenants } from '../support/tenants.ts';
+import { testTenants } from '../support/tenants.ts';
 
 let service: Service;
 let owner: Browser & { id: number; email: string };
@@ -18,8 +17,7 @@ const member = (role: Role, organization = 'acme') =>
   signInNewAccount(service.address, service.runtime.deps, { membership: { organization, role } });
 
 beforeAll(async () => {
-  service = await testService({ BELFRY_ROLE: 'api' });
-  await buildTenants(service.runtime.deps);
+  ({ service } = await testTenants());
   owner = await member('owner');
   admin = await member('admin');
 });

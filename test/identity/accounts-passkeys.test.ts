@@ -3,16 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { Browser, password, signInNewAccount } from '../support/accounts.ts';
 import { type Answer, expectProblem } from '../support/api.ts';
-import { testService } from '../support/database.ts';
 import { addPasskey, expectRefused, type Forgery, SoftwarePasskey, signInWith } from '../support/passkey.ts';
-import { buildTenants } from '../support/tenants.ts';
+import { testTenants } from '../support/tenants.ts';
 
 const origin = 'https://belfry.acme.test';
 let service: Service;
 
 beforeAll(async () => {
-  service = await testService({ BELFRY_ROLE: 'api', BASE_URL: origin, TRUST_PROXY: '127.0.0.1' });
-  await buildTenants(service.runtime.deps);
+  ({ service } = await testTenants({ BASE_URL: origin, TRUST_PROXY: '127.0.0.1' }));
 });
 afterAll(() => service.stop());
 

@@ -12,8 +12,7 @@ import { type Browser, signInNewAccount } from '../support/accounts.ts';
 import { expectProblem } from '../support/api.ts';
 import { fill, parametersOf, pathValues } from '../support/api-paths.ts';
 import { keyRoutes } from '../support/api-routes.ts';
-import { testService } from '../support/database.ts';
-import { buildTenants, type Tenants } from '../support/tenants.ts';
+import { type Tenants, testTenants } from '../support/tenants.ts';
 
 let service: Service;
 let tenants: Tenants;
@@ -21,8 +20,7 @@ let values: ReturnType<typeof pathValues>;
 const people = {} as Record<Role | 'stranger' | 'instance', Browser & { email: string }>;
 
 beforeAll(async () => {
-  service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.runtime.deps);
+  ({ service, tenants } = await testTenants());
   values = pathValues(tenants);
   const { deps } = service.runtime;
   const person = (input: object) => signInNewAccount(service.address, deps, input);

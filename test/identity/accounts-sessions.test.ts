@@ -3,16 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { Browser, password, signInNewAccount } from '../support/accounts.ts';
 import { ask, asker, expectProblem } from '../support/api.ts';
-import { testService } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { buildTenants, type Tenants } from '../support/tenants.ts';
+import { type Tenants, testTenants } from '../support/tenants.ts';
 
 let service: Service;
 let tenants: Tenants;
 
 beforeAll(async () => {
-  service = await testService({ BELFRY_ROLE: 'api', TRUST_PROXY: '127.0.0.1' });
-  tenants = await buildTenants(service.runtime.deps);
+  ({ service, tenants } = await testTenants({ TRUST_PROXY: '127.0.0.1' }));
 });
 afterAll(() => service.stop());
 

@@ -8,17 +8,15 @@ import { resetTwoFactor } from '../../src/services/identity/accounts.ts';
 import { runMaintenance } from '../../src/services/operations/maintenance.ts';
 import { Browser, password, signInNewAccount, simulateAttemptsFromAnywhere } from '../support/accounts.ts';
 import { type Answer, asker, expectProblem } from '../support/api.ts';
-import { testService } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
-import { buildTenants, type Tenants } from '../support/tenants.ts';
+import { type Tenants, testTenants } from '../support/tenants.ts';
 import { codeOf, enroll } from '../support/totp.ts';
 
 let service: Service;
 let tenants: Tenants;
 
 beforeAll(async () => {
-  service = await testService({ BELFRY_ROLE: 'api', TRUST_PROXY: '127.0.0.1' });
-  tenants = await buildTenants(service.runtime.deps);
+  ({ service, tenants } = await testTenants({ TRUST_PROXY: '127.0.0.1' }));
 });
 afterAll(() => service.stop());
 

@@ -2,10 +2,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { type Ask, asker, expectProblem } from '../support/api.ts';
-import { testService } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { runSql } from '../support/sql.ts';
-import { buildTenants, keyIdOf, type Tenants } from '../support/tenants.ts';
+import { keyIdOf, type Tenants, testTenants } from '../support/tenants.ts';
 
 let service: Service;
 let tenants: Tenants;
@@ -13,8 +12,7 @@ let ask: Ask;
 let count = 0;
 
 beforeAll(async () => {
-  service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.runtime.deps);
+  ({ service, tenants } = await testTenants());
   ask = asker(service.address, tenants.acme.keys.all);
 });
 afterAll(() => service.stop());

@@ -5,11 +5,10 @@ import { createNetworkCheck, isNetwork, isWithinNetworks } from '../../src/lib/n
 import { applyConfiguration, exportConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { signInNewAccount } from '../support/accounts.ts';
 import { type Ask, asker, expectProblem } from '../support/api.ts';
-import { testService } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { belfry } from '../support/process.ts';
 import { runSql } from '../support/sql.ts';
-import { buildTenants, type Tenants } from '../support/tenants.ts';
+import { type Tenants, testTenants } from '../support/tenants.ts';
 
 let service: Service;
 let ask: Ask;
@@ -20,8 +19,7 @@ const inDays = (days: number) => new Date(Date.now() + days * dayMs).toISOString
 let count = 0;
 
 beforeAll(async () => {
-  service = await testService({ BELFRY_ROLE: 'api', TRUST_PROXY: '127.0.0.1' });
-  tenants = await buildTenants(service.runtime.deps);
+  ({ service, tenants } = await testTenants({ TRUST_PROXY: '127.0.0.1' }));
   ask = asker(service.address, tenants.acme.keys.all);
 });
 afterAll(() => service.stop());
@@ -344,7 +342,7 @@ describe('a key with allowed networks', () => {
     expectProblem(await patch(body.id, { allowed_networks }), 400, 'request.invalid', [field]);
   });
 
-  test('is created on the command line', async () => {
+  test('is created on the command line', { tags: ['sweep'] }, async () => {
     const env = { DATABASE_URL: service.runtime.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' };
     const args = ['key', 'create', '--org', 'acme', '--permission', '*'];
     const made = await belfry([...args, '--name', 'terminal', '--allow', '192.0.2.1,10.0.0.0/8'], env);

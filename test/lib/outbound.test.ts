@@ -282,7 +282,7 @@ describe('a request without a response', () => {
     await expect(request).rejects.toMatchObject({ kind: 'timeout', sent: false });
   });
 
-  it('does not wait for others to the same host, which would use up its time', async () => {
+  it('does not wait for others to the same host, which would use up its time', { tags: ['sweep'] }, async () => {
     const inside = await peer('hang');
     const client = outbound({ timeoutMs: 5_000 });
     const busy = Array.from({ length: 100 }, () => client.request(inside.url, post).catch(error => error));

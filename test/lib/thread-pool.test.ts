@@ -45,7 +45,9 @@ describe('a task', () => {
     await expect(pool.run('a', { waitMs: 1_000 })).resolves.toBe('waited');
   });
 
-  test('that gets no CPU time for long is given up as an overload, not as the fault of its owner', async () => {
+  test('that gets no CPU time for long is given up as an overload, not as the fault of its owner', {
+    tags: ['sweep'],
+  }, async () => {
     open({ cpuMs: 100 });
     await expect(pool.run('a', { waitMs: 60_000 })).rejects.toMatchObject({ reason: 'overload' });
   });

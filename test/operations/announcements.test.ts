@@ -27,7 +27,7 @@ function retainedBytes(work: () => void): number {
   return process.memoryUsage().heapUsed - before;
 }
 
-test('reads from replicas retain a bounded number of callers who changed something', () => {
+test('reads from replicas retain a bounded number of callers who changed something', { tags: ['sweep'] }, () => {
   const reads = new ReplicaReads({} as never, async () => true);
   const retained = retainedBytes(() => {
     for (let i = 0; i < 300_000; i++) reads.handleAnnouncement(`account ${i}`);
@@ -173,7 +173,9 @@ describe('a role without privileges', () => {
     expect([status, text]).toEqual([404, expect.not.stringContaining('jane')]);
   });
 
-  test('slows the service down only briefly with fifty thousand announcements, and a revoked key stays revoked', async () => {
+  test('slows the service down only briefly with fifty thousand announcements, and a revoked key stays revoked', {
+    tags: ['sweep'],
+  }, async () => {
     for (const channel of channels) {
       await stranger.query(`select pg_notify('${channel}', i || ':' || i) from generate_series(1, 50000) i`);
       await stranger.query(`select pg_notify('${channel}', 'account ' || i) from generate_series(1, 50000) i`);

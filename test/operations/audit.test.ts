@@ -5,8 +5,7 @@ import type { Service } from '../../src/app.ts';
 import { routes } from '../../src/http/routes.ts';
 import { type Ask, asker } from '../support/api.ts';
 import { fill, pathValues } from '../support/api-paths.ts';
-import { testService } from '../support/database.ts';
-import { buildTenants, type Tenants } from '../support/tenants.ts';
+import { type Tenants, testTenants } from '../support/tenants.ts';
 import { unaudited, writes } from '../support/writes.ts';
 
 let service: Service;
@@ -14,8 +13,7 @@ let tenants: Tenants;
 let ask: Ask;
 
 beforeAll(async () => {
-  service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.runtime.deps);
+  ({ service, tenants } = await testTenants());
   ask = asker(service.address, tenants.acme.keys.all);
   // One of the two is still in progress, so that it can be cancelled.
   await service.runtime.deps.db

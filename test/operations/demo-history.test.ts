@@ -1,4 +1,8 @@
-/** A month of generated demo data: consistent with itself and with the statistics, and removed without a trace. */
+/**
+ * A month of generated demo data: consistent with itself and with the statistics, and removed without a trace.
+ *
+ * @module-tag sweep
+ */
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Runtime } from '../../src/app.ts';

@@ -1,4 +1,8 @@
-/** Links, tokens and stored secrets of a running service when BELFRY_SECRET_KEY is changed. */
+/**
+ * Links, tokens and stored secrets of a running service when BELFRY_SECRET_KEY is changed.
+ *
+ * @module-tag sweep
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Service, startService } from '../../src/app.ts';
 import { readTrackingToken } from '../../src/core/feedback/tracking.ts';

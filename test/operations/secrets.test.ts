@@ -263,7 +263,7 @@ describe('rotation', () => {
     expect(keyring.passphrases()).toHaveLength(2);
   });
 
-  test('is a CLI command that prints the next step', async () => {
+  test('is a CLI command that prints the next step', { tags: ['sweep'] }, async () => {
     await sealedWith(oldKey);
     const env = {
       DATABASE_URL: runtime.url,

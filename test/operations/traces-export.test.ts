@@ -126,7 +126,7 @@ test('separate API and worker processes export one trace, and their logs contain
   }
 });
 
-test('a stop exports the remaining spans', async () => {
+test('a stop exports the remaining spans', { tags: ['sweep'] }, async () => {
   const running = await startBelfry({ ...env, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
   const ask = asker(running.address, key);
   const traceId = freshTrace();
@@ -253,7 +253,7 @@ describe('sampling', () => {
 });
 
 describe('without an endpoint', () => {
-  test('no trace context is accepted, stored or shown', async () => {
+  test('no trace context is accepted, stored or shown', { tags: ['sweep'] }, async () => {
     const running = await startBelfry({ ...env, OTEL_TRACES_SAMPLER: 'nonsense' });
     try {
       const ask = asker(running.address, key);
@@ -283,7 +283,7 @@ describe('doctor', () => {
     ...{ sampler: 'always_on', ratio: 1 },
   });
 
-  test('checks the collector if one is configured', async () => {
+  test('checks the collector if one is configured', { tags: ['sweep'] }, async () => {
     const doctor = async (more: Record<string, string>) => {
       const { stdout } = await belfry(['doctor', '--json'], { ...env, ...more });
       const { checks } = JSON.parse(stdout) as { checks: { name: string; ok: boolean; detail: string }[] };

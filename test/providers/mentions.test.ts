@@ -1,4 +1,8 @@
-/** Nothing in a context notifies anyone in a chat, or changes how a message is structured, whatever field it is in. */
+/**
+ * Nothing in a context notifies anyone in a chat, or changes how a message is structured, whatever field it is in.
+ *
+ * @module-tag sweep
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Button } from '../../src/core/message/buttons.ts';

@@ -10,6 +10,7 @@ import { runSql, template, withDatabase } from './sql.ts';
 export const silent = pino({ level: 'silent' });
 
 export interface TestDatabase {
+  name: string;
   url: string;
   drop(): Promise<void>;
 }
@@ -19,6 +20,7 @@ export async function createTestDatabase(from = template): Promise<TestDatabase>
   const name = `t_${randomBytes(8).toString('hex')}`;
   await runSql(cluster, `create database ${name} template ${from}`);
   return {
+    name,
     url: withDatabase(cluster, name),
     // Autovacuum may be running in it, and we lack the right to stop it.
     drop: async () => void (await eventually(() => runSql(cluster, `drop database ${name} with (force)`), 30_000)),
@@ -56,8 +58,8 @@ export async function testDatabase(): Promise<Runtime> {
 }
 
 /** Starts the whole service on a new database. */
-export async function testService(env: Record<string, string> = {}): Promise<Service> {
-  const database = await createTestDatabase();
+export async function testService(env: Record<string, string> = {}, from?: string): Promise<Service> {
+  const database = await createTestDatabase(from);
   const service = await startService(testConfig(database.url, env), silent);
   return {
     ...service,

@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { openRuntime, type Service } from '../../src/app.ts';
 import { generateWebhookSecret } from '../../src/core/configuration/webhooks.ts';
 import { generateKey } from '../../src/core/identity/keys.ts';
 import { type KeyPermission, permissions } from '../../src/core/identity/permissions.ts';
@@ -13,6 +14,7 @@ import { sealWebhookSecrets } from '../../src/services/configuration/webhook-sec
 import type { Deps } from '../../src/services/deps.ts';
 import { linkUploads, uploadAttachment } from '../../src/services/history/attachments.ts';
 import { createKey, type KeyInput } from '../../src/services/identity/keys.ts';
+import { createTestDatabase, silent, testConfig, testService } from './database.ts';
 
 export interface Tenant {
   id: number;
@@ -86,6 +88,24 @@ export interface Tenants {
   badKeys: BadKey[];
   /** Invalid keys of acme. */
   revokedKeyId: string;
+}
+
+let template: Promise<{ name: string; tenants: Tenants }> | undefined;
+
+/** Starts the API on a new database with the tenants. They are built once per process: that takes as long as a start. */
+export async function testTenants(env: Record<string, string> = {}): Promise<{ service: Service; tenants: Tenants }> {
+  template ??= buildTemplate();
+  const { name, tenants } = await template;
+  const service = await testService({ BELFRY_ROLE: 'api', ...env }, name);
+  return { service, tenants: structuredClone(tenants) };
+}
+
+async function buildTemplate() {
+  const { name, url } = await createTestDatabase();
+  const runtime = await openRuntime(testConfig(url), silent);
+  const tenants = await buildTenants(runtime.deps);
+  await runtime.close();
+  return { name, tenants };
 }
 
 export async function buildTenants(deps: Deps): Promise<Tenants> {
