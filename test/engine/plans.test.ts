@@ -552,14 +552,17 @@ async function fill(): Promise<void> {
      from generate_series(0, ${size}) i`,
     [reporting, reported],
   );
+  // The statements may have run in the hour before.
   await pool.query(
     `insert into delivery_stats (organization_id, hour, event_id, channel_id, status, count)
-     select $1, date_trunc('hour', now()) - make_interval(hours => i), 1, ${channel}, 'sent', 1 from generate_series(1, ${size}) i`,
+     select $1, date_trunc('hour', now()) - make_interval(hours => i), 1, ${channel}, 'sent', 1 from generate_series(1, ${size}) i
+     on conflict do nothing`,
     [organization],
   );
   await pool.query(
     `insert into channel_reputation (organization_id, channel_id, hour, bounced)
-     select $1, ${channel}, date_trunc('hour', now()) - make_interval(hours => i), 1 from generate_series(1, ${size}) i`,
+     select $1, ${channel}, date_trunc('hour', now()) - make_interval(hours => i), 1 from generate_series(1, ${size}) i
+     on conflict do nothing`,
     [organization],
   );
   // A completed history, the fan-out being sent, one with further pages, and one of a dead worker.
