@@ -146,10 +146,14 @@ async function deliver(tools: DeliverTools, delivery: Delivery, state: ReadState
   const stored = toStored(result, delivery, occurrence);
   await tools.outcomes.settle(stored);
   settling?.end();
-  const dueAt = stored.due_at instanceof Date ? stored.due_at : undefined;
-  if (limited) tools.channelLimits.addRequeued(limited, delivery, dueAt!);
-  else endDelivery(span, settlement);
-  return dueAt !== undefined && dueAt.getTime() <= currentTime();
+  const { due_at } = stored;
+  if (limited) {
+    // It is claimed again when there is capacity, not when it is due.
+    tools.channelLimits.addRequeued(limited, delivery, due_at as Date);
+    return false;
+  }
+  endDelivery(span, settlement);
+  return due_at instanceof Date && due_at.getTime() <= currentTime();
 }
 
 /** How a delivery is settled. */

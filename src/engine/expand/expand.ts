@@ -100,25 +100,24 @@ export function expandNextPage(tools: ExpandTools, turn: Turn): Promise<Expansio
     const [occurrence] = noteClaimed(await claimExpandingAcrossTenants(tools.claims, request));
     if (!occurrence) return nothing;
     const limit = capacity.pageSizeFor(priority, occurrence.organization_id);
-    const decided = deferOverflow([await decideOccurrence(tools, recipientReader(tools), occurrence, limit)], capacity);
+    const [decided] = deferOverflow(
+      [await decideOccurrence(tools, recipientReader(tools), occurrence, limit)],
+      capacity,
+    );
     return inLedgerTransaction<Expansion>(tools.hot, async (client, { rollback }) => {
-      const [page] = await placePages(client, await findStored(client, decided));
+      const [page] = await placePages(client, [await findStored(client, decided!)]);
       const stored = await storePageAcrossTenants(client, owner, page!);
       return stored ? { ...stored, pages: [page!] } : rollback({ ...nothing, pages: [page!] });
     });
   });
 }
 
-/** Finds the deliveries of further pages that an earlier page has already put into a digest. */
-async function findStored(client: pg.PoolClient, pages: OccurrencePage[]): Promise<OccurrencePage[]> {
-  return Promise.all(
-    pages.map(async page => {
-      const { organization_id, id, deliveries, digestPlan } = page;
-      if (!digestPlan || digestPlan.items.size === 0) return page;
-      const stored = await listStored(client, organization_id, id, deliveries);
-      return { ...page, digestPlan: { ...digestPlan, stored } };
-    }),
-  );
+/** Finds the deliveries of a further page that an earlier page has already put into a digest. */
+async function findStored(client: pg.PoolClient, page: OccurrencePage): Promise<OccurrencePage> {
+  const { organization_id, id, deliveries, digestPlan } = page;
+  if (!digestPlan || digestPlan.items.size === 0) return page;
+  const stored = await listStored(client, organization_id, id, deliveries);
+  return { ...page, digestPlan: { ...digestPlan, stored } };
 }
 
 /** Applies digests and throttles. */

@@ -220,16 +220,17 @@ export function deferOverflow<Page extends DecidedPage>(pages: readonly Page[], 
   };
   return pages.map(page => {
     const { organization_id } = page;
-    let isDeferred = false;
-    const deliveries = page.deliveries.map(delivery => {
-      const { priority, channel_id, isLimited, status } = delivery;
+    const deferred = new Set<PlannedDelivery>();
+    for (const delivery of page.deliveries) {
+      if (delivery.status !== 'sending') continue;
+      const { priority, channel_id, isLimited } = delivery;
       const fits =
-        status !== 'sending' ||
-        (take(`${priority}/${organization_id}`, () => capacity.capacityFor(priority, organization_id)) &&
-          (!isLimited || take(`channel ${channel_id}`, () => maxForLimited)));
-      isDeferred ||= !fits;
-      return fits ? delivery : { ...delivery, status: 'pending' as const };
-    });
-    return isDeferred ? { ...page, deliveries } : page;
+        take(`${priority}/${organization_id}`, () => capacity.capacityFor(priority, organization_id)) &&
+        (!isLimited || take(`channel ${channel_id}`, () => maxForLimited));
+      if (!fits) deferred.add(delivery);
+    }
+    if (deferred.size === 0) return page;
+    const deliveries = page.deliveries.map(one => (deferred.has(one) ? { ...one, status: 'pending' as const } : one));
+    return { ...page, deliveries };
   });
 }
