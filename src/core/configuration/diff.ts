@@ -8,20 +8,7 @@ import { fold } from '../text/text.ts';
 import { type NounName, nouns, sections } from './document.ts';
 import { compareFields, compareSecrets, type FieldChange, hidden, toProviderEntry } from './fields.ts';
 import { pickFields } from './nouns/noun.ts';
-import type {
-  AddressState,
-  ApplicationState,
-  CategoryState,
-  ChannelState,
-  EventState,
-  LayoutState,
-  ListState,
-  NotificationState,
-  OrganizationState,
-  ProjectState,
-  UserState,
-  WebhookState,
-} from './state.ts';
+import type { ChannelState, ListState, NotificationState, OrganizationState, StateByNoun, UserState } from './state.ts';
 
 export type Action = 'create' | 'update' | 'delete';
 
@@ -34,21 +21,6 @@ export interface Change {
   fields: FieldChange[];
 }
 
-interface StateByNoun {
-  organization: OrganizationState;
-  channel: ChannelState;
-  layout: LayoutState;
-  category: CategoryState;
-  webhook: WebhookState;
-  user: UserState;
-  address: AddressState & { username: string };
-  project: ProjectState;
-  list: ListState;
-  member: { username: string };
-  application: ApplicationState;
-  event: EventState;
-  notification: NotificationState;
-}
 export type Noun = keyof StateByNoun;
 
 /** A row of the database. Its id is set if it exists, and otherwise filled in when it is created. */

@@ -112,6 +112,21 @@ export interface OrganizationState extends Row, OrganizationFields {
   projects?: ProjectState[];
 }
 
+export interface StateByNoun {
+  organization: OrganizationState;
+  channel: ChannelState;
+  layout: LayoutState;
+  category: CategoryState;
+  webhook: WebhookState;
+  user: UserState;
+  address: AddressState & { username: string };
+  project: ProjectState;
+  list: ListState;
+  member: { username: string };
+  application: ApplicationState;
+  event: EventState;
+  notification: NotificationState;
+}
 /** Separates the secrets of a provider entry from its settings. */
 type ReadProvider = (entry: ProviderEntry) => ProviderState;
 
