@@ -22,7 +22,7 @@ const target = path.join(root, 'dist');
 const entries = [
   'main.ts',
   'engine/run.ts',
-  'pipeline/rendering-thread.ts',
+  'pipeline/rendering/rendering-thread.ts',
   'providers/feedback/mail-thread.ts',
   'providers/feedback/mail-reading-thread.ts',
 ];

@@ -33,7 +33,7 @@ import { openTraces } from './lib/telemetry/open-traces.ts';
 import { currentTime } from './lib/time/clock.ts';
 import { createSampleAcknowledgeLinks, createSampleLinks } from './pipeline/message-links.ts';
 import { Plans } from './pipeline/plans.ts';
-import { Rendering } from './pipeline/rendering.ts';
+import { Rendering } from './pipeline/rendering/rendering.ts';
 import { openAwsRole } from './providers/aws-role.ts';
 import { smtp } from './providers/email/smtp/smtp.ts';
 import { feedbackReaders } from './providers/feedback/index.ts';

@@ -15,7 +15,7 @@ import { resolutionRun } from '../db/ledger/steps/steps.ts';
 import type { EventPlan } from './event-plan.ts';
 import type { PlannedChannel, PlannedMessage, Plans, StoredMessage } from './plans.ts';
 import { describeUser, type UserFacts } from './recipients.ts';
-import { type RenderContext, renderContextOf } from './render-snapshots.ts';
+import { type RenderContext, renderContextOf } from './rendering/render-snapshots.ts';
 
 export interface MessageContext {
   delivery: Pick<Delivery, 'address' | 'notification_id' | 'version'> & { step?: number };

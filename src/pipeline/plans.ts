@@ -32,7 +32,7 @@ import type { Provider, Providers } from '../providers/provider.ts';
 import { openSecrets } from './channel-secrets.ts';
 import { type EventPlan, planEvent } from './event-plan.ts';
 import type { AcknowledgeUrlFor, LinksFor } from './message-links.ts';
-import type { Rendering } from './rendering.ts';
+import type { Rendering } from './rendering/rendering.ts';
 
 export interface PlannedProvider {
   provider: Provider;

@@ -12,7 +12,7 @@ import type { Keyring } from '../lib/secrets/keyring.ts';
 import type { Signer } from '../lib/secrets/signer.ts';
 import type { Traces } from '../lib/telemetry/traces.ts';
 import type { Plans } from '../pipeline/plans.ts';
-import type { Rendering } from '../pipeline/rendering.ts';
+import type { Rendering } from '../pipeline/rendering/rendering.ts';
 import type { Providers } from '../providers/provider.ts';
 import type { AwsRole } from '../providers/sending.ts';
 import type { InboxStreams } from './audience/inbox-streams.ts';

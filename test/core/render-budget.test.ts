@@ -18,7 +18,7 @@ import { filters } from '../../src/core/render/template/filters.ts';
 import { compileCost, InlineLimitError, inlineLimits } from '../../src/core/render/template/limits.ts';
 import { operators } from '../../src/core/render/template/tags.ts';
 import { tags } from '../../src/core/render/template/template.ts';
-import { toTask } from '../../src/pipeline/rendering.ts';
+import { toTask } from '../../src/pipeline/rendering/rendering.ts';
 import { costOf, isTooSlow } from '../support/cpu-time.ts';
 import { type HostileMessage, hostileMessages } from '../support/hostile-templates.ts';
 

@@ -86,7 +86,7 @@ describe.each(titled(keyRoutes))('$title', route => {
   const { path, permission } = route;
   const { parameters, takesBody, send, nowhere, expectRefused } = requestsTo(route);
 
-  test('answers 401 without a key, and to one that nobody was given', async () => {
+  test('answers 401 without a key, and to one that was never given out', async () => {
     await expectRefused(tenants.badKeys.filter(isTypical));
   });
 

@@ -11,7 +11,7 @@ import { compileExpression, compilePredicate, expressionLimits } from '../../src
 import { type Content, compileLayout, compileMessage } from '../../src/core/render/render.ts';
 import { routes } from '../../src/http/routes.ts';
 import { ThreadsBusyError } from '../../src/lib/load/thread-pool.ts';
-import { Rendering } from '../../src/pipeline/rendering.ts';
+import { Rendering } from '../../src/pipeline/rendering/rendering.ts';
 import { fromStatus, readRetryAfter } from '../../src/providers/http-outcome.ts';
 import { type Ask, asker } from '../support/api.ts';
 import { fill, pathValues } from '../support/api-paths.ts';

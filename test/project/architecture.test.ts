@@ -1,5 +1,5 @@
 /** Checks the rules of the architecture in the code. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parametersOf } from '../../src/http/resolve.ts';
@@ -67,6 +67,17 @@ describe('imports', () => {
   ])('%s/ has exactly the expected subfolders', (layer, expected, onTop) => {
     const inside = files.filter(file => layerOf(file) === layer).map(file => file.split('/')[1]!);
     expect([...new Set(inside)].sort()).toEqual([...expected, ...onTop].sort());
+  });
+
+  test('a folder has at most 16 files, except commands and providers', () => {
+    const counts = Map.groupBy(
+      readdirSync(src, { recursive: true, withFileTypes: true }).filter(one => one.isFile()),
+      one => path.relative(src, one.parentPath),
+    );
+    const full = [...counts].filter(([folder, { length }]) => length > 16 && !/^(cli$|providers\/)/.test(folder));
+    expect(
+      full.map(([folder, { length }]) => `${folder} has ${length}: give those that belong together a folder`),
+    ).toEqual([]);
   });
 
   test('the parser finds every import', () => {

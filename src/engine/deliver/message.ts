@@ -23,7 +23,7 @@ import type { ButtonsFor } from '../../pipeline/buttons.ts';
 import { isTracked, type TrackMail } from '../../pipeline/message-links.ts';
 import { type MessageContext, renderDelivery } from '../../pipeline/messages.ts';
 import type { Plans } from '../../pipeline/plans.ts';
-import type { RenderSnapshots } from '../../pipeline/render-snapshots.ts';
+import type { RenderSnapshots } from '../../pipeline/rendering/render-snapshots.ts';
 import type { Attachment, Outgoing } from '../../providers/sending.ts';
 import type { DigestCloser } from '../../services/history/digests.ts';
 import { AttachmentError } from '../attachments/error.ts';

@@ -13,7 +13,7 @@ import { findRenderSnapshot } from '../../db/ledger/deliver/render-snapshots.ts'
 import { type DigestItems, findDigestItems } from '../../db/ledger/digests/digests.ts';
 import { contentOf, optionsFor, renderDelivery } from '../../pipeline/messages.ts';
 import type { StoredMessage } from '../../pipeline/plans.ts';
-import type { RenderContext } from '../../pipeline/render-snapshots.ts';
+import type { RenderContext } from '../../pipeline/rendering/render-snapshots.ts';
 import type { Deps } from '../deps.ts';
 
 type RenderDeps = Pick<Deps, 'db' | 'pool' | 'plans' | 'rendering'>;

@@ -27,7 +27,7 @@ export async function keepRenderSnapshots(db: Db, organizationId: number, parts:
 }
 
 interface SnapshotRow {
-  /** The context around the message: see pipeline/render-snapshots.ts. */
+  /** The context around the message: see pipeline/rendering/render-snapshots.ts. */
   renderContext: JsonObject;
   message: JsonObject;
   /** The layout's body; null unless it is an email. */

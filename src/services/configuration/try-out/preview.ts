@@ -38,7 +38,7 @@ import type { EventPlan } from '../../../pipeline/event-plan.ts';
 import { optionsFor } from '../../../pipeline/messages.ts';
 import type { PlannedChannel } from '../../../pipeline/plans.ts';
 import { filterVisible, isPicked, unknownRecipient } from '../../../pipeline/recipients.ts';
-import { renderContextFor } from '../../../pipeline/render-snapshots.ts';
+import { renderContextFor } from '../../../pipeline/rendering/render-snapshots.ts';
 import type { Deps } from '../../deps.ts';
 import { sampleOccurrence } from './simulation.ts';
 import { type DraftSteps, type PreviewedRun, previewSteps } from './step-preview.ts';

@@ -7,7 +7,7 @@ import * as generated from '../../../db/operations/generated-rows.ts';
 import type { EventPlan, PlannedNotification } from '../../../pipeline/event-plan.ts';
 import { renderDelivery } from '../../../pipeline/messages.ts';
 import type { PlannedChannel } from '../../../pipeline/plans.ts';
-import { RenderSnapshots, renderContextOf } from '../../../pipeline/render-snapshots.ts';
+import { RenderSnapshots, renderContextOf } from '../../../pipeline/rendering/render-snapshots.ts';
 import { resolveEventPath } from '../../configuration/events.ts';
 import type { Deps } from '../../deps.ts';
 import { configureDemoDay } from './day.ts';

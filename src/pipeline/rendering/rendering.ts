@@ -5,8 +5,8 @@
  */
 import { availableParallelism } from 'node:os';
 import type { Logger } from 'pino';
-import { AppError, type ErrorCode, type FieldErrors } from '../core/errors.ts';
-import type { Block } from '../core/render/markdown/markdown.ts';
+import { AppError, type ErrorCode, type FieldErrors } from '../../core/errors.ts';
+import type { Block } from '../../core/render/markdown/markdown.ts';
 import {
   type CheckTemplate,
   type CompiledMessage,
@@ -16,11 +16,11 @@ import {
   type MessageContent,
   type RenderOptions,
   renderMessage,
-} from '../core/render/render.ts';
-import { compileCost, InlineLimitError, inlineLimits } from '../core/render/template/limits.ts';
-import { TemplateError } from '../core/render/template/template.ts';
-import { EventLoopShare } from '../lib/load/slices.ts';
-import { ThreadPool, ThreadStoppedError, ThreadsBusyError } from '../lib/load/thread-pool.ts';
+} from '../../core/render/render.ts';
+import { compileCost, InlineLimitError, inlineLimits } from '../../core/render/template/limits.ts';
+import { TemplateError } from '../../core/render/template/template.ts';
+import { EventLoopShare } from '../../lib/load/slices.ts';
+import { ThreadPool, ThreadStoppedError, ThreadsBusyError } from '../../lib/load/thread-pool.ts';
 
 /** A request to a thread. */
 export type Task =

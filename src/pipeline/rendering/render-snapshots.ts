@@ -6,14 +6,14 @@
  */
 
 import { hash } from 'node:crypto';
-import type { CategoryKind } from '../core/configuration/nouns/category.ts';
-import { toUuid } from '../core/ids.ts';
-import { canonicalJson, type Json, type JsonObject } from '../core/json.ts';
-import type { Db } from '../db/connection/pool.ts';
-import { keepRenderSnapshots, type SnapshotPart } from '../db/ledger/deliver/render-snapshots.ts';
-import { currentTime } from '../lib/time/clock.ts';
-import type { EventPlan } from './event-plan.ts';
-import type { PlannedChannel, PlannedMessage } from './plans.ts';
+import type { CategoryKind } from '../../core/configuration/nouns/category.ts';
+import { toUuid } from '../../core/ids.ts';
+import { canonicalJson, type Json, type JsonObject } from '../../core/json.ts';
+import type { Db } from '../../db/connection/pool.ts';
+import { keepRenderSnapshots, type SnapshotPart } from '../../db/ledger/deliver/render-snapshots.ts';
+import { currentTime } from '../../lib/time/clock.ts';
+import type { EventPlan } from '../event-plan.ts';
+import type { PlannedChannel, PlannedMessage } from '../plans.ts';
 
 interface NamedResource {
   slug: string;

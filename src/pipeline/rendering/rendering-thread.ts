@@ -1,7 +1,7 @@
 /** The threads of rendering.ts: they render with the full limits of core/, and do nothing else. */
 import { parentPort } from 'node:worker_threads';
-import { AppError } from '../core/errors.ts';
-import { parseMarkdown } from '../core/render/markdown/markdown.ts';
+import { AppError } from '../../core/errors.ts';
+import { parseMarkdown } from '../../core/render/markdown/markdown.ts';
 import {
   type CompiledLayout,
   type CompiledMessage,
@@ -10,8 +10,8 @@ import {
   compileLayout,
   compileMessage,
   renderMessage,
-} from '../core/render/render.ts';
-import { TemplateError } from '../core/render/template/template.ts';
+} from '../../core/render/render.ts';
+import { TemplateError } from '../../core/render/template/template.ts';
 import type { Answer, Task } from './rendering.ts';
 
 /** Size of the cache of compiled messages: one message is usually rendered for many recipients in a row. */
