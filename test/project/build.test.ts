@@ -85,7 +85,12 @@ function packageOf(name: string): string | undefined {
 
 /** Returns the files of the built program with what each imports; chunks of earlier builds may still be there. */
 async function readBuilt(): Promise<Map<string, string[]>> {
-  const entries = ['main.js', 'engine/run.js', 'pipeline/rendering/rendering-thread.js', 'providers/feedback/mail-thread.js'];
+  const entries = [
+    'main.js',
+    'engine/run.js',
+    'pipeline/rendering/rendering-thread.js',
+    'providers/feedback/mail-thread.js',
+  ];
   const pending = entries.map(entry => path.join(root, 'dist', entry));
   const files = new Map<string, string[]>();
   for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
