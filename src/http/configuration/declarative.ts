@@ -76,7 +76,7 @@ export const exportConfiguration = plain(['org'], {
   answer: OrganizationDocument,
   handle: async ({ deps, organization, reply }) => {
     // A serializer made from the schema would fill in the defaults that the document omits.
-    reply.serializer(JSON.stringify);
+    reply.serializer(JSON.stringify).type('application/json; charset=utf-8');
     const { organizations } = await declarative.exportConfiguration(deps, [organization.slug]);
     await recordRead(deps, organization.id, { action: 'export', noun: 'organization', path: organization.slug });
     return organizations[0]!;
