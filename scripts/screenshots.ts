@@ -81,7 +81,7 @@ try {
   // The header would cover a part of what does not fit into the window.
   const size = { width: 1600, height: 2000 };
   await take({
-    name: 'preferences-person',
+    name: 'preferences-user',
     at: '/o/demo/users/ada@demo.test',
     of: '[aria-label="Preferences"]',
     ...size,
