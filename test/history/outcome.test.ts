@@ -72,10 +72,10 @@ test('an occurrence is held by a paused event, application or channel, and sent 
 });
 
 test('occurrences without recipients or with only suppressed deliveries do not count as sent', async () => {
-  const nobody = await world.tenant({ users: [] });
-  await expectOutcome(nobody, await nobody.trigger(), 'no_recipients');
+  const empty = await world.tenant({ users: [] });
+  await expectOutcome(empty, await empty.trigger(), 'no_recipients');
   const suppressed = await world.tenant({ users });
-  await expectOutcome(suppressed, await suppressed.trigger({ limit_to: ['nobody@x.test'] }), 'suppressed');
+  await expectOutcome(suppressed, await suppressed.trigger({ limit_to: ['empty@x.test'] }), 'suppressed');
 });
 
 test('every state of an occurrence has an outcome', async () => {
@@ -235,7 +235,7 @@ test('ended occurrences are counted by outcome', async () => {
   };
   const before = await read();
   await expectOutcome(tenant, await tenant.trigger(), 'sent');
-  await expectOutcome(tenant, await tenant.trigger({ limit_to: ['nobody@x.test'] }), 'suppressed');
+  await expectOutcome(tenant, await tenant.trigger({ limit_to: ['empty@x.test'] }), 'suppressed');
   const later = await tenant.trigger({ delay: '1h' });
   await tenant.post(`/api/o/${tenant.slug}/occurrence/${later}/cancel/`);
   // An item that a digest leaves out because it has expired.

@@ -298,7 +298,7 @@ async function buildBadKeys(deps: Deps, { slug, keys }: Tenant) {
     bad('two keys', `Key ${keys.all} ${keys.all}`),
     bad('a text that is no key', 'Key sesame'),
     bad('a key with a wrong checksum', `Key ${keys.all.slice(0, -1)}${last}`),
-    bad('a well-formed key that nobody was given', `Key ${generateKey().key}`),
+    bad('a well-formed key that was never given out', `Key ${generateKey().key}`),
     bad('the id of a real key with another secret', `Key ${forgeKey(keyId)}`),
     bad('a revoked key', `Key ${revoked.key}`, 'key.revoked'),
     bad('an expired key', `Key ${expired.key}`, 'key.expired'),
