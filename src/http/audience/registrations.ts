@@ -1,19 +1,19 @@
 import { Type } from 'typebox';
-import { visiblePeople } from '../../core/identity/visible-people.ts';
+import { visibleUsers } from '../../core/identity/visible-users.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { limits } from '../../core/text/text.ts';
 import * as queries from '../../db/audience/registrations.ts';
 import * as registrations from '../../services/audience/registrations.ts';
 import { list, plain } from '../server/route.ts';
-import { customFields, personName, timestamp, User } from '../server/schemas.ts';
+import { customFields, nameOfUser, timestamp, User } from '../server/schemas.ts';
 
 const closed = { additionalProperties: false } as const;
 
 const NewRegistration = Type.Object(
   {
     username: Type.String({ minLength: 1, maxLength: limits.email, pattern: '\\S', patternHint: 'must not be blank' }),
-    first_name: Type.Optional(personName),
-    last_name: Type.Optional(personName),
+    first_name: Type.Optional(nameOfUser),
+    last_name: Type.Optional(nameOfUser),
     email: Type.Optional(Type.String({ maxLength: limits.email, description: 'Default: the username.' })),
     custom_fields: Type.Optional(Type.Union([customFields, Type.Null()])),
     active: Type.Optional(Type.Boolean({ description: 'Default: true.' })),
@@ -90,7 +90,7 @@ export const registerUser = plain(['org', 'prj', 'app'], {
       deps,
       path,
       { ...body, custom_fields: body.custom_fields as JsonObject | null | undefined },
-      maySeeAll ? 'all' : visiblePeople(caller.grant, path),
+      maySeeAll ? 'all' : visibleUsers(caller.grant, path),
     );
   },
 });

@@ -68,7 +68,7 @@ export const customFields = Type.Unsafe<Record<string, unknown>>({
   additionalProperties: true,
   description: 'Any JSON object.',
 });
-export const personName = Type.String({ maxLength: limits.name });
+export const nameOfUser = Type.String({ maxLength: limits.name });
 const locale = Type.Union([Type.String({ maxLength: limits.locale }), Type.Null()], {
   description:
     'Language tag, such as `en` or `pt-BR`. Messages are rendered in this language if a translation exists. Empty or null: none.',
@@ -104,8 +104,8 @@ export const Profile = Type.Object(
 
 export const ProfileUpdate = Type.Object(
   {
-    first_name: Type.Optional(personName),
-    last_name: Type.Optional(personName),
+    first_name: Type.Optional(nameOfUser),
+    last_name: Type.Optional(nameOfUser),
     locked: Type.Optional(Type.Boolean()),
     locale: Type.Optional(Type.Union([Type.String({ maxLength: limits.locale }), Type.Null()])),
     timezone: Type.Optional(
@@ -158,8 +158,8 @@ export const Membership = Type.Object(
 export const NewUser = Type.Object(
   {
     email: Type.String({ format: 'email', maxLength: limits.email }),
-    first_name: Type.Optional(personName),
-    last_name: Type.Optional(personName),
+    first_name: Type.Optional(nameOfUser),
+    last_name: Type.Optional(nameOfUser),
     locale: Type.Optional(locale),
     custom_fields: Type.Optional(Type.Union([customFields, Type.Null()])),
   },
@@ -168,8 +168,8 @@ export const NewUser = Type.Object(
 
 export const UserUpdate = Type.Object(
   {
-    first_name: Type.Optional(personName),
-    last_name: Type.Optional(personName),
+    first_name: Type.Optional(nameOfUser),
+    last_name: Type.Optional(nameOfUser),
     locked: Type.Optional(Type.Boolean()),
     locale: Type.Optional(locale),
     custom_fields: Type.Optional(Type.Union([customFields, Type.Null()])),
