@@ -97,7 +97,7 @@ function comparisonRow({ name, title, medium, shows = [], attaches, dedupes, upd
     medium === 'email' ? 'in HTML' : yes(shows.includes('images')),
     yes(attaches === true),
     yes(Object.hasOwn(feedbackReaders, name)),
-    yes(dedupes),
+    yes(dedupes === true),
     updates.map(action => `${action}s`).join(', ') || yes(false),
   ];
   return `| [${title}](${name}.md) | ${cells.join(' | ')} |`;

@@ -139,12 +139,13 @@ async function printVersion(): Promise<number> {
 }
 
 async function help(args: string[]): Promise<number> {
-  return (await import('./cli/help.ts')).help(args, terminal);
+  await (await import('./cli/help.ts')).help(args, terminal);
+  return 0;
 }
 
 async function runCommand(command: Command, args: string[]): Promise<number> {
   try {
-    return await command.run(args, terminal);
+    return (await command.run(args, terminal)) || 0;
   } catch (error) {
     // node:util reports an unknown option or a missing value.
     const { code, message } = error as NodeJS.ErrnoException;

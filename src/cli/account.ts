@@ -1,5 +1,4 @@
-import { parseArgs } from 'node:util';
-import { type Role, roles } from '../core/identity/roles.ts';
+import { roles } from '../core/identity/roles.ts';
 import {
   createAccount,
   listAccounts,
@@ -8,8 +7,10 @@ import {
   resetTwoFactor,
 } from '../services/identity/accounts.ts';
 import { unlinkAccount, unlinkIssuer } from '../services/identity/sign-in/oidc-links.ts';
+import { flag, oneOf, readOptions, requireOption, runAction, string } from './arguments.ts';
 import { type Command, requireDatabaseHere, type Terminal, usageError } from './command.ts';
-import { formatTable, formatTime } from './format.ts';
+import { formatTime } from './format.ts';
+import { printRows } from './rows.ts';
 
 export const account: Command = {
   name: 'account',
@@ -46,45 +47,34 @@ Works directly on the database, also while a server is running. To add users to 
     'belfry account reset-two-factor --email jane@acme.test',
     'belfry account unlink --email jane@acme.test',
   ],
-  async run([action, ...args], terminal) {
+  run(args, terminal) {
     // Accounts belong to the whole instance, an API key to one organization.
     requireDatabaseHere(terminal);
-    switch (action) {
-      case 'create':
-        return create(args, terminal);
-      case 'list':
-        return list(args, terminal);
-      case 'reset-password':
-        return reset(args, terminal);
-      case 'reset-two-factor':
-        return clearTwoFactor(args, terminal);
-      case 'unlink':
-        return unlink(args, terminal);
-      case 'remove':
-        return remove(args, terminal);
-      default:
-        throw usageError(
-          'choose create, list, reset-password, reset-two-factor, unlink or remove: see `belfry help account`',
-        );
-    }
+    return runChosen(args, terminal);
   },
 };
 
-async function create(args: string[], terminal: Terminal): Promise<number> {
-  const { values } = parseArgs({
-    args,
-    options: {
-      email: { type: 'string' },
-      name: { type: 'string' },
-      admin: { type: 'boolean' },
-      org: { type: 'string' },
-      role: { type: 'string' },
-      'password-stdin': { type: 'boolean' },
-    },
+const runChosen = runAction('account', {
+  create,
+  list,
+  'reset-password': reset,
+  'reset-two-factor': clearTwoFactor,
+  unlink,
+  remove,
+});
+
+async function create(args: string[], terminal: Terminal): Promise<void> {
+  const values = readOptions(args, {
+    email: string,
+    name: string,
+    admin: flag,
+    org: string,
+    role: string,
+    'password-stdin': flag,
   });
-  const { org, role } = values;
-  if ((org === undefined) !== (role === undefined)) throw usageError('--org and --role must be used together');
-  if (role !== undefined && !isRole(role)) throw usageError(`--role must be one of ${roles.join(', ')}`);
+  const { org } = values;
+  if ((org === undefined) !== (values.role === undefined)) throw usageError('--org and --role must be used together');
+  const role = oneOf('--role', roles, values.role);
   const input = {
     email: emailOf(values.email),
     name: values.name?.trim().normalize('NFC'),
@@ -95,84 +85,62 @@ async function create(args: string[], terminal: Terminal): Promise<number> {
   const { password } = await terminal.withDeps(deps => createAccount(deps, input));
   if (input.password === undefined) terminal.print(password);
   else terminal.print(`Created ${input.email}.`);
-  return 0;
 }
 
-async function list(args: string[], terminal: Terminal): Promise<number> {
-  const { values } = parseArgs({ args, options: { json: { type: 'boolean' } } });
+async function list(args: string[], terminal: Terminal): Promise<void> {
+  const values = readOptions(args, { json: flag });
   const rows = await terminal.withDeps(listAccounts);
-  if (values.json) terminal.print(JSON.stringify(rows, null, 2));
-  else if (rows.length === 0) terminal.print('No accounts yet. Create one: see `belfry help account`.');
-  else
-    terminal.print(
-      formatTable([
-        ['EMAIL', 'NAME', 'ADMIN', 'LAST SEEN', '2FA', 'SSO', 'ROLES'],
-        ...rows.map(row => [
-          row.email,
-          row.name,
-          row.admin ? 'yes' : '',
-          row.last_seen_at ? formatTime(row.last_seen_at) : 'never',
-          row.two_factor ? 'on' : 'off',
-          row.oidc_issuer ?? '',
-          row.roles.join(' '),
-        ]),
-      ]),
-    );
-  return 0;
+  printRows(terminal, rows, values, 'No accounts yet. Create one: see `belfry help account`.', {
+    EMAIL: row => row.email,
+    NAME: row => row.name,
+    ADMIN: row => (row.admin ? 'yes' : ''),
+    'LAST SEEN': row => (row.last_seen_at ? formatTime(row.last_seen_at) : 'never'),
+    '2FA': row => (row.two_factor ? 'on' : 'off'),
+    SSO: row => row.oidc_issuer ?? '',
+    ROLES: row => row.roles.join(' '),
+  });
 }
 
-async function reset(args: string[], terminal: Terminal): Promise<number> {
-  const { values } = parseArgs({
-    args,
-    options: { email: { type: 'string' }, 'password-stdin': { type: 'boolean' } },
-  });
+async function reset(args: string[], terminal: Terminal): Promise<void> {
+  const values = readOptions(args, { email: string, 'password-stdin': flag });
   const email = emailOf(values.email);
   const input = values['password-stdin'] ? await readPassword() : undefined;
   const password = await terminal.withDeps(deps => resetPassword(deps, email, input));
   terminal.print(input === undefined ? password : `Changed the password of ${email}.`);
-  return 0;
 }
 
-async function clearTwoFactor(args: string[], terminal: Terminal): Promise<number> {
-  const { values } = parseArgs({ args, options: { email: { type: 'string' } } });
+async function clearTwoFactor(args: string[], terminal: Terminal): Promise<void> {
+  const values = readOptions(args, { email: string });
   const email = emailOf(values.email);
   await terminal.withDeps(deps => resetTwoFactor(deps, email));
   terminal.print(`Removed the second factors of ${email}.`);
-  return 0;
 }
 
-async function unlink(args: string[], terminal: Terminal): Promise<number> {
-  const { values } = parseArgs({ args, options: { email: { type: 'string' }, issuer: { type: 'string' } } });
+async function unlink(args: string[], terminal: Terminal): Promise<void> {
+  const values = readOptions(args, { email: string, issuer: string });
   const { issuer } = values;
   if (issuer !== undefined) {
     if (values.email !== undefined) throw usageError('use either --email or --issuer');
     const count = await terminal.withDeps(deps => unlinkIssuer(deps, issuer));
     terminal.print(`Accounts unlinked from ${issuer}: ${count}.`);
-    return 0;
+    return;
   }
   const email = emailOf(values.email);
   const wasLinked = await terminal.withDeps(deps => unlinkAccount(deps, email));
   terminal.print(
     wasLinked ? `Unlinked ${email} from the identity provider.` : `${email} is not linked to an identity provider.`,
   );
-  return 0;
 }
 
-async function remove(args: string[], terminal: Terminal): Promise<number> {
-  const { values } = parseArgs({ args, options: { email: { type: 'string' } } });
+async function remove(args: string[], terminal: Terminal): Promise<void> {
+  const values = readOptions(args, { email: string });
   const email = emailOf(values.email);
   await terminal.withDeps(deps => removeAccount(deps, email));
   terminal.print(`Removed ${email}.`);
-  return 0;
 }
 
 function emailOf(email: string | undefined): string {
-  if (!email) throw usageError('--email is missing: see `belfry help account`');
-  return email.trim();
-}
-
-function isRole(text: string): text is Role {
-  return (roles as readonly string[]).includes(text);
+  return requireOption('account', '--email', email).trim();
 }
 
 /** Reads standard input without the line break that an editor or `echo` adds at the end. */

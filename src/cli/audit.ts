@@ -1,9 +1,8 @@
-import { parseArgs } from 'node:util';
-import { getOrganization } from '../services/configuration/organizations.ts';
 import { exportAudit, recordRead } from '../services/operations/audit.ts';
-import { type Command, parseTime, usageError } from './command.ts';
+import { onlyOf, parseTime, readArguments, string } from './arguments.ts';
+import type { Command } from './command.ts';
 import { printAll } from './format.ts';
-import { remoteOf } from './remote.ts';
+import { remoteOf, withOrganization } from './remote.ts';
 
 export const audit: Command = {
   name: 'audit',
@@ -19,20 +18,15 @@ export const audit: Command = {
 The export itself is recorded in the audit log.`,
   examples: ['belfry audit acme --since 2026-01-01 > audit.jsonl', 'belfry audit acme --action "sign in failed"'],
   async run(args, terminal) {
-    const { values, positionals } = parseArgs({
-      args,
-      options: {
-        since: { type: 'string' },
-        until: { type: 'string' },
-        noun: { type: 'string' },
-        action: { type: 'string' },
-        actor: { type: 'string' },
-        path: { type: 'string' },
-      },
-      allowPositionals: true,
+    const { values, positionals } = readArguments(args, {
+      since: string,
+      until: string,
+      noun: string,
+      action: string,
+      actor: string,
+      path: string,
     });
-    const [slug, ...others] = positionals;
-    if (!slug || others.length > 0) throw usageError('name the organization: belfry audit ORG');
+    const slug = onlyOf(positionals, 'name the organization: belfry audit ORG');
     const { since, until, ...rest } = values;
     const filter = { ...rest, since: parseTime('--since', since), until: parseTime('--until', until) };
     const query = Object.fromEntries(
@@ -43,14 +37,11 @@ The export itself is recorded in the audit log.`,
     const remote = remoteOf(terminal);
     if (remote) {
       const path = `/api/o/${encodeURIComponent(slug)}/audit/export/?${new URLSearchParams(query)}`;
-      await printAll(remote.stream(path), terminal.print);
-      return 0;
+      return printAll(remote.stream(path), terminal.print);
     }
-    await terminal.withDeps(async deps => {
-      const { id } = await getOrganization(deps, slug);
+    await withOrganization(terminal, slug, async (deps, id) => {
       await recordRead(deps, id, { action: 'export', noun: 'audit', path: '', after: query });
       await printAll(exportAudit(deps, id, filter), terminal.print);
     });
-    return 0;
   },
 };

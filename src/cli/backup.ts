@@ -1,7 +1,7 @@
-import { parseArgs } from 'node:util';
 import { countOf } from '../lib/count-of.ts';
 import { type BackupProgress, writeBackup } from '../services/operations/backup.ts';
-import { type Command, requireDatabaseHere, type Terminal, usageError } from './command.ts';
+import { flag, onlyOf, readArguments } from './arguments.ts';
+import { type Command, requireDatabaseHere, type Terminal } from './command.ts';
 import { formatBytes, formatCount } from './format.ts';
 
 export const backup: Command = {
@@ -18,13 +18,8 @@ the data folder, in a separate location. For a large database, or to lose less t
 write-ahead log instead. See docs/guides/backup.md.`,
   examples: ['belfry backup belfry-$(date +%F).backup'],
   async run(args, terminal) {
-    const { values, positionals } = parseArgs({
-      args,
-      options: { json: { type: 'boolean' } },
-      allowPositionals: true,
-    });
-    const [file, ...rest] = positionals;
-    if (!file || rest.length > 0) throw usageError('name one file to write: belfry backup FILE');
+    const { values, positionals } = readArguments(args, { json: flag });
+    const file = onlyOf(positionals, 'name one file to write: belfry backup FILE');
     requireDatabaseHere(terminal);
     const { bytes, rows, tables } = await terminal.withDatabase(url =>
       writeBackup(url, file, terminal.config, backupProgress(terminal)),
@@ -38,7 +33,6 @@ write-ahead log instead. See docs/guides/backup.md.`,
         'It does not contain the secret key: keep BELFRY_SECRET_KEY, or secret.key from the data folder, in a separate location.',
       );
     }
-    return 0;
   },
 };
 

@@ -1,14 +1,14 @@
-import { parseArgs } from 'node:util';
 import { AppError } from '../core/errors.ts';
 import { type ChannelStateName, channelStates } from '../core/history/states.ts';
 import { limits } from '../core/text/text.ts';
 import * as channels from '../services/configuration/channels.ts';
-import { getOrganization } from '../services/configuration/organizations.ts';
 import { pause, resume } from '../services/configuration/pauses.ts';
 import type { Deps } from '../services/deps.ts';
+import { flag, onlyOf, readArguments, readOptions, requireOption, runAction, string } from './arguments.ts';
 import { type Command, type Terminal, usageError } from './command.ts';
-import { formatTable, printable } from './format.ts';
-import { remoteOf } from './remote.ts';
+import { printable } from './format.ts';
+import { remoteOf, withOrganization } from './remote.ts';
+import { printRows } from './rows.ts';
 
 export const channel: Command = {
   name: 'channel',
@@ -29,11 +29,11 @@ resume  Send the messages that are held, whether a person paused the channel or 
     "belfry channel pause --org acme --reason 'wrong price in the offer' newsletter",
     'belfry channel resume --org acme newsletter',
   ],
-  async run([action = '', ...args], terminal) {
-    if (action === 'list') return list(args, terminal);
-    if (action === 'pause' || action === 'resume') return change(action, args, terminal);
-    throw usageError('choose list, pause or resume: see `belfry help channel`');
-  },
+  run: runAction('channel', {
+    list,
+    pause: (args, terminal) => change('pause', args, terminal),
+    resume: (args, terminal) => change('resume', args, terminal),
+  }),
 };
 
 type Channel = Pick<channels.ChannelDetails, 'slug' | 'project' | 'type' | 'enabled' | 'reputation'> & {
@@ -48,36 +48,26 @@ const maxChannels = 100_000;
 const listLocal = (deps: Deps, organizationId: number) =>
   channels.listChannelDetails(deps, organizationId, { after: 0, limit: maxChannels });
 
-async function list(args: string[], terminal: Terminal): Promise<number> {
-  const { values } = parseArgs({ args, options: { org: { type: 'string' }, json: { type: 'boolean' } } });
-  const org = orgOf(values.org);
+async function list(args: string[], terminal: Terminal): Promise<void> {
+  const values = readOptions(args, { org: string, json: flag });
+  const org = requireOption('channel', '--org', values.org);
   const remote = remoteOf(terminal);
   const found: Channel[] = remote
     ? await remote.request<Channel[]>('GET', `/api/o/${encodeURIComponent(org)}/channel/`)
-    : await terminal.withDeps(async deps => listLocal(deps, (await getOrganization(deps, org)).id));
+    : await withOrganization(terminal, org, listLocal);
   const shown = found.map(one => {
     const { slug, project, type, paused_reason = null, reputation } = one;
     return { channel: project ? `${project}/${slug}` : slug, type, state: stateOf(one), paused_reason, reputation };
   });
-  if (values.json) terminal.print(JSON.stringify(shown, null, 2));
-  else if (shown.length === 0) terminal.print('No channels.');
-  else {
-    const rows = shown.map(one => [
-      one.channel,
-      one.type,
-      one.state,
-      ...(one.reputation
-        ? [
-            String(one.reputation.messages),
-            `${one.reputation.bounce_percent} %`,
-            `${one.reputation.complaint_percent} %`,
-          ]
-        : ['', '', '']),
-      one.paused_reason ?? one.reputation?.bulk_paused_reason ?? '',
-    ]);
-    terminal.print(formatTable([['CHANNEL', 'TYPE', 'STATE', 'MESSAGES', 'BOUNCED', 'COMPLAINED', 'REASON'], ...rows]));
-  }
-  return 0;
+  printRows(terminal, shown, values, 'No channels.', {
+    CHANNEL: one => one.channel,
+    TYPE: one => one.type,
+    STATE: one => one.state,
+    MESSAGES: ({ reputation }) => String(reputation?.messages ?? ''),
+    BOUNCED: ({ reputation }) => (reputation ? `${reputation.bounce_percent} %` : ''),
+    COMPLAINED: ({ reputation }) => (reputation ? `${reputation.complaint_percent} %` : ''),
+    REASON: ({ paused_reason, reputation }) => paused_reason ?? reputation?.bulk_paused_reason ?? '',
+  });
 }
 
 /** Returns what speaks against the channel, or else how it is set. */
@@ -86,18 +76,13 @@ function stateOf({ enabled, states = [enabled ? 'enabled' : 'disabled'] }: Chann
   return others.join(', ') || first!;
 }
 
-async function change(action: 'pause' | 'resume', args: string[], terminal: Terminal): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args,
-    options: { org: { type: 'string' }, ...(action === 'pause' && { reason: { type: 'string' } }) },
-    allowPositionals: true,
-  });
+async function change(action: 'pause' | 'resume', args: string[], terminal: Terminal): Promise<void> {
+  const { values, positionals } = readArguments(args, { org: string, ...(action === 'pause' && { reason: string }) });
   const { reason } = values as { reason?: string };
   if (reason !== undefined && (reason.length > limits.reason || /[\r\n]/.test(reason)))
     throw usageError(`--reason must be a single line of at most ${limits.reason} characters`);
-  const org = orgOf(values.org);
-  const [path, ...others] = positionals;
-  if (!path || others.length > 0) throw usageError('name a channel: see `belfry help channel`');
+  const org = requireOption('channel', '--org', values.org);
+  const path = onlyOf(positionals, 'name a channel: see `belfry help channel`');
   const remote = remoteOf(terminal);
   if (remote) {
     const [first = '', second] = path.split('/').map(encodeURIComponent);
@@ -108,10 +93,9 @@ async function change(action: 'pause' | 'resume', args: string[], terminal: Term
       path,
       await remote.request('POST', `/api/o/${encodeURIComponent(org)}/${below}/${action}/`, reason && { reason }),
     );
-    return 0;
+    return;
   }
-  await terminal.withDeps(async deps => {
-    const { id: organizationId } = await getOrganization(deps, org);
+  await withOrganization(terminal, org, async (deps, organizationId) => {
     const all = await listLocal(deps, organizationId);
     const found = all.find(({ slug, project }) => (project ? `${project}/${slug}` : slug) === path);
     if (!found) throw new AppError('channel.not_found', `${org} has no channel ${path}`);
@@ -120,15 +104,9 @@ async function change(action: 'pause' | 'resume', args: string[], terminal: Term
     const released = action === 'resume' ? await resume(deps, organizationId, target) : 0;
     print(terminal, action, path, { released });
   });
-  return 0;
 }
 
 function print(terminal: Terminal, action: string, path: string, { released = 0 }: { released?: number }): void {
   if (action === 'pause') terminal.print(`Paused ${printable(path)}. Messages are held until you resume it.`);
   else terminal.print(`Resumed ${printable(path)}. Released from pauses: ${released}.`);
-}
-
-function orgOf(org: string | undefined): string {
-  if (!org) throw usageError('--org is missing: see `belfry help channel`');
-  return org;
 }

@@ -38,8 +38,8 @@ export interface Command {
   /** Shown by `belfry help NAME`. */
   details?: string;
   examples: string[];
-  /** Returns the exit code. */
-  run(args: string[], terminal: Terminal): Promise<number>;
+  /** Returns the exit code if it is not always 0. */
+  run(args: string[], terminal: Terminal): Promise<number> | Promise<void>;
 }
 
 /** Ends the command with exit code 2 and one line that says what is expected. */
@@ -54,16 +54,6 @@ export function optionsOf({ usage, details = '' }: Pick<Command, 'usage' | 'deta
 
 export function didYouMean(meant: string | undefined): string {
   return meant ? ` (did you mean ${meant}?)` : '';
-}
-
-/** Reads the time of an option. */
-export function parseTime(option: string, text: string | undefined): Date | undefined {
-  if (text === undefined) return undefined;
-  const time = new Date(text);
-  if (Number.isNaN(time.getTime())) {
-    throw usageError(`${option} must be a time such as 2026-01-31 or 2026-01-31T08:00:00Z`);
-  }
-  return time;
 }
 
 /** Throws when BELFRY_URL is set, for commands that need the database itself. */

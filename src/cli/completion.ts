@@ -16,7 +16,6 @@ export function createCompletion(loadCommands: () => Promise<Command[]>): Comman
     async run([shell, ...others], { print }) {
       if (!shell || !Object.hasOwn(scripts, shell) || others.length > 0) throw usageError('choose bash, zsh or fish');
       print(scripts[shell as Shell](await loadCommands()));
-      return 0;
     },
   };
 }

@@ -1,5 +1,4 @@
 /** Shared by `apply` and `plan`: reads the files, compares them with the database, and prints the changes. */
-import { parseArgs } from 'node:util';
 import { AppError, type FieldErrors } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
 import {
@@ -7,6 +6,7 @@ import {
   type Change,
   planConfiguration,
 } from '../services/configuration/declarative/declarative.ts';
+import { flag, readArguments } from './arguments.ts';
 import { type Terminal, usageError } from './command.ts';
 import { invalidFiles, readFiles } from './declarative-file.ts';
 import { describeChanges } from './declarative-text.ts';
@@ -15,12 +15,8 @@ import { type Remote, remoteOf } from './remote.ts';
 const work = { apply: applyConfiguration, plan: planConfiguration } as const;
 type Verb = keyof typeof work;
 
-export async function runOnFiles(verb: Verb, args: string[], terminal: Terminal): Promise<number> {
-  const { values, positionals: names } = parseArgs({
-    args,
-    options: { prune: { type: 'boolean' }, json: { type: 'boolean' } },
-    allowPositionals: true,
-  });
+export async function runOnFiles(verb: Verb, args: string[], terminal: Terminal): Promise<void> {
+  const { values, positionals: names } = readArguments(args, { prune: flag, json: flag });
   if (names.length === 0)
     throw usageError(`name at least one file, or - for standard input: see \`belfry help ${verb}\``);
   if (names.filter(name => name === '-').length > 1) throw usageError('standard input (-) can be read only once');
@@ -34,7 +30,7 @@ export async function runOnFiles(verb: Verb, args: string[], terminal: Terminal)
     const { json } = values;
     const text = describeChanges(changes, { isApplied: verb === 'apply', isColored: terminal.interactive });
     terminal.print(json ? JSON.stringify({ changes }, null, 2) : text);
-    return 0;
+    return;
   } catch (error) {
     if (!(error instanceof AppError) || !error.details.fields) throw error;
     const lines = files.describe(error.details.fields);

@@ -1,8 +1,8 @@
-import { parseArgs } from 'node:util';
 import { countOf } from '../lib/count-of.ts';
 import type { Deps } from '../services/deps.ts';
 import { type Demo, ensureDemo, removeDemo } from '../services/operations/demo/demo.ts';
 import { createDemoHistory, type DemoCounts, demoMark } from '../services/operations/demo/history.ts';
+import { flag, readOptions } from './arguments.ts';
 import { type Command, requireDatabaseHere } from './command.ts';
 
 export const demo: Command = {
@@ -22,14 +22,14 @@ something else is left alone. The key and the password are printed once; the acc
 Works directly on the database, also while a server is running.`,
   examples: ['belfry demo', 'belfry demo --remove'],
   async run(args, terminal) {
-    const { values } = parseArgs({ args, options: { remove: { type: 'boolean' }, json: { type: 'boolean' } } });
+    const values = readOptions(args, { remove: flag, json: flag });
     requireDatabaseHere(terminal);
     const print = (text: string, result: object) => terminal.print(values.json ? JSON.stringify(result) : text);
     if (values.remove) {
       const result = await terminal.withDeps(removeDemo);
       const account = result.account ? ' and the account admin@demo.test' : '';
       print(result.removed ? `Removed the organization demo${account}.` : 'There is no demo to remove.', result);
-      return 0;
+      return;
     }
     const { created, added } = await terminal.withDeps(addDemo);
     print(describe(created, added), {
@@ -37,7 +37,6 @@ Works directly on the database, also while a server is running.`,
       occurrences: added?.occurrences ?? 0,
       deliveries: added?.deliveries ?? 0,
     });
-    return 0;
   },
 };
 

@@ -1,8 +1,8 @@
-import { parseArgs } from 'node:util';
 import { linkUrlOf } from '../config.ts';
 import { runDoctorChecks } from '../services/operations/doctor/doctor.ts';
 import type { Check } from '../services/operations/health.ts';
 import { findLinkUrl } from '../services/operations/instance.ts';
+import { flag, readOptions, string, strings } from './arguments.ts';
 import { type Command, type Terminal, usageError } from './command.ts';
 import { checkDomain } from './doctor-domain.ts';
 import { formatTable } from './format.ts';
@@ -36,14 +36,11 @@ keys and mail servers. Exit code 1 if there is an error, or DNS did not answer; 
     'BELFRY_URL=https://belfry.example.com BELFRY_KEY=bf_… belfry doctor',
   ],
   async run(args, terminal) {
-    const { values } = parseArgs({
-      args,
-      options: {
-        json: { type: 'boolean', default: false },
-        domain: { type: 'string' },
-        selector: { type: 'string' },
-        'dns-server': { type: 'string', multiple: true, default: [] },
-      },
+    const values = readOptions(args, {
+      json: { ...flag, default: false },
+      domain: string,
+      selector: string,
+      'dns-server': { ...strings, default: [] },
     });
     const { domain, selector, 'dns-server': dnsServers, json } = values;
     if (domain !== undefined) return checkDomain(terminal, { domain, selector, dnsServers, json });

@@ -1,8 +1,8 @@
 /** Arguments of `trigger` and `simulate`: an event and the body of the request. */
-import { parseArgs } from 'node:util';
 import { isObject, type JsonObject } from '../core/json.ts';
 import { parse } from '../core/schema.ts';
 import { TriggerBody, type TriggerOptions } from '../core/trigger.ts';
+import { flag, readArguments, string, strings } from './arguments.ts';
 import { usageError } from './command.ts';
 
 interface EventArguments {
@@ -22,15 +22,11 @@ export const eventUsage = 'ORG/PRJ/APP/EVT [--context JSON] [--options JSON] [--
 
 /** Accepts `--attach` only if the command does. */
 export function parseEventArguments(args: string[], { attaches = false } = {}): EventArguments {
-  const { values, positionals } = parseArgs({
-    args,
-    options: {
-      context: { type: 'string' },
-      options: { type: 'string' },
-      json: { type: 'boolean' },
-      ...(attaches && { attach: { type: 'string', multiple: true } as const }),
-    },
-    allowPositionals: true,
+  const { values, positionals } = readArguments(args, {
+    context: string,
+    options: string,
+    json: flag,
+    ...(attaches && { attach: strings }),
   });
   const slugs = positionals[0]?.split('/') ?? [];
   if (positionals.length !== 1 || slugs.length !== 4 || slugs.some(slug => slug === '')) {

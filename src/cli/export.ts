@@ -1,8 +1,8 @@
-import { parseArgs } from 'node:util';
 import { visit, Document as YamlDocument } from 'yaml';
 import { type Document, OrganizationDocument } from '../core/configuration/document.ts';
 import { isObject } from '../core/json.ts';
 import { exportConfiguration } from '../services/configuration/declarative/declarative.ts';
+import { flag, readArguments } from './arguments.ts';
 import { type Command, usageError } from './command.ts';
 import { remoteOf } from './remote.ts';
 
@@ -16,11 +16,7 @@ export const exportCommand: Command = {
 Secrets are not exported. Applying the file to the same organization keeps the stored ones.`,
   examples: ['belfry export > everything.yaml', 'belfry export acme'],
   async run(args, terminal) {
-    const { values, positionals } = parseArgs({
-      args,
-      options: { json: { type: 'boolean' } },
-      allowPositionals: true,
-    });
+    const { values, positionals } = readArguments(args, { json: flag });
     const slugs = positionals.length > 0 ? [...new Set(positionals)] : undefined;
     const remote = remoteOf(terminal);
     if (remote && !slugs) throw usageError('name the organization to export: an API key has access to only one');
@@ -36,7 +32,6 @@ Secrets are not exported. Applying the file to the same organization keeps the s
     } else document = await terminal.withDeps(deps => exportConfiguration(deps, slugs));
 
     terminal.print(values.json ? JSON.stringify(document, null, 2) : toYaml(document));
-    return 0;
   },
 };
 

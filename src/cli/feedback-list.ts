@@ -1,12 +1,11 @@
 /** `belfry feedback list`: the newest events that an organization has received. */
-import { parseArgs } from 'node:util';
 import { type FeedbackType, feedbackTypes } from '../core/feedback/event.ts';
 import * as queries from '../db/history/feedback/feedback.ts';
-import { getOrganization } from '../services/configuration/organizations.ts';
+import { flag, oneOf, readOptions, requireOption, string } from './arguments.ts';
 import { type Terminal, usageError } from './command.ts';
-import { formatTable, formatTime } from './format.ts';
-import { remoteOf } from './remote.ts';
-import { maxLimit, type RowLimit, readRowLimit, rowOptions } from './rows.ts';
+import { formatTime } from './format.ts';
+import { remoteOf, withOrganization } from './remote.ts';
+import { asResponse, maxLimit, printRows, type RowLimit, readRowLimit, rowOptions } from './rows.ts';
 
 interface Entry {
   type: string;
@@ -24,44 +23,23 @@ interface Entry {
 
 const rowLimits = { default: 100, max: maxLimit };
 
-export async function listFeedback(args: string[], terminal: Terminal): Promise<number> {
-  const { values } = parseArgs({
-    args,
-    options: {
-      org: { type: 'string' },
-      type: { type: 'string' },
-      unmatched: { type: 'boolean' },
-      ...rowOptions,
-      json: { type: 'boolean' },
-    },
-  });
+export async function listFeedback(args: string[], terminal: Terminal): Promise<void> {
+  const values = readOptions(args, { org: string, type: string, unmatched: flag, ...rowOptions, json: flag });
   const limit = readRowLimit(values, rowLimits);
-  const { org, type, unmatched = false } = values;
-  if (!org) throw usageError('--org is missing: see `belfry help feedback`');
-  if (type !== undefined && !feedbackTypes.includes(type as FeedbackType))
-    throw usageError(`--type must be one of ${feedbackTypes.join(', ')}`);
+  const { unmatched = false } = values;
+  const org = requireOption('feedback', '--org', values.org);
+  const type = oneOf('--type', feedbackTypes, values.type);
   if (type !== undefined && unmatched) throw usageError('--type and --unmatched cannot be combined');
-  const { shown: entries, more } = limit.take(
-    await find(terminal, org, type as FeedbackType | undefined, unmatched, limit),
-  );
-  if (values.json) terminal.print(JSON.stringify(entries, null, 2));
-  else if (entries.length === 0) terminal.print('No events.');
-  else
-    terminal.print(
-      formatTable([
-        ['AT', 'EVENT', 'SOURCE', 'ADDRESS', unmatched ? 'MESSAGE' : 'DELIVERY', 'DETAIL'],
-        ...entries.map(one => [
-          formatTime(one.at),
-          [one.type, one.permanent && 'permanently', one.reason && `(${one.reason})`].filter(Boolean).join(' '),
-          one.source,
-          one.address ?? one.recipient ?? '',
-          unmatched ? (one.message_id ?? '') : `${one.occurrence}/${one.delivery}`,
-          one.detail ?? '',
-        ]),
-      ]),
-    );
-  if (more && !values.json) terminal.print(more);
-  return 0;
+  const { shown, more } = limit.take(await find(terminal, org, type, unmatched, limit));
+  printRows(terminal, shown, { json: values.json, more }, 'No events.', {
+    AT: one => formatTime(one.at),
+    EVENT: one => [one.type, one.permanent && 'permanently', one.reason && `(${one.reason})`].filter(Boolean).join(' '),
+    SOURCE: one => one.source,
+    ADDRESS: one => one.address ?? one.recipient ?? '',
+    [unmatched ? 'MESSAGE' : 'DELIVERY']: (one: Entry) =>
+      unmatched ? (one.message_id ?? '') : `${one.occurrence}/${one.delivery}`,
+    DETAIL: one => one.detail ?? '',
+  });
 }
 
 async function find(
@@ -77,12 +55,11 @@ async function find(
     const path = `/api/o/${encodeURIComponent(org)}/feedback/${unmatched ? 'unmatched/' : ''}?${query}`;
     return remote.request<Entry[]>('GET', path);
   }
-  return terminal.withDeps(async deps => {
-    const { id } = await getOrganization(deps, org);
+  return withOrganization(terminal, org, async (deps, id) => {
     const page = { after: '', limit: limit.toRead };
-    if (unmatched) return show(await queries.listUnmatchedFeedback(deps.db, id, page));
+    if (unmatched) return asResponse(await queries.listUnmatchedFeedback(deps.db, id, page));
     const rows = await queries.listFeedback(deps.db, id, type ? [type] : feedbackTypes, page);
-    return show(
+    return asResponse(
       rows.map(({ occurrence_id, delivery_id, ...event }) => ({
         ...event,
         occurrence: occurrence_id,
@@ -90,9 +67,4 @@ async function find(
       })),
     );
   });
-}
-
-/** Times become strings, as in the response of a server. */
-function show(rows: object[]): Entry[] {
-  return JSON.parse(JSON.stringify(rows)) as Entry[];
 }

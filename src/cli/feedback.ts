@@ -1,8 +1,8 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
 import type { FeedbackEvent } from '../core/feedback/event.ts';
 import { lookUp } from '../core/lookup.ts';
+import { flag, readArguments, runAction, string } from './arguments.ts';
 import { type Command, type Terminal, usageError } from './command.ts';
 import { listFeedback } from './feedback-list.ts';
 import { printable } from './format.ts';
@@ -47,21 +47,13 @@ list    List the newest events that an organization has received.
     'belfry feedback list --org acme --type bounced',
     'belfry feedback read --provider smtp bounces/ | jq -r "select(.permanent) | .recipient"',
   ],
-  async run([action, ...args], terminal) {
-    if (action === 'read') return read(args, terminal);
-    if (action === 'list') return listFeedback(args, terminal);
-    throw usageError('choose read or list: see `belfry help feedback`');
-  },
+  run: runAction('feedback', { read, list: listFeedback }),
 };
 
 const maxBytes = 10 * 1024 * 1024;
 
 async function read(args: string[], terminal: Terminal): Promise<number> {
-  const { values, positionals } = parseArgs({
-    args,
-    options: { provider: { type: 'string' }, 'content-type': { type: 'string' }, details: { type: 'boolean' } },
-    allowPositionals: true,
-  });
+  const { values, positionals } = readArguments(args, { provider: string, 'content-type': string, details: flag });
   const readers = await terminal.loadFeedbackReaders();
   const { provider = '', 'content-type': contentType = '', details = false } = values;
   const reader = lookUp(readers, provider);

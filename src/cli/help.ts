@@ -3,7 +3,7 @@ import type { Terminal } from './command.ts';
 import { findCommand, loadCommands, unknownCommand } from './commands.ts';
 import { formatTable } from './format.ts';
 
-export async function help([name]: string[], { print }: Terminal): Promise<number> {
+export async function help([name]: string[], { print }: Terminal): Promise<void> {
   if (name === undefined) {
     const commands = await loadCommands();
     print(`Belfry ${version}: a self-hosted, multi-tenant notification service.\n`);
@@ -26,7 +26,7 @@ export async function help([name]: string[], { print }: Terminal): Promise<numbe
       'If standard error is a terminal, the first line there names the server or database; scripts do not get this line.',
     );
     print('\nRun `belfry help COMMAND` for the options of a command.');
-    return 0;
+    return;
   }
   const command = await findCommand(name);
   if (!command) throw unknownCommand(name);
@@ -34,5 +34,4 @@ export async function help([name]: string[], { print }: Terminal): Promise<numbe
   print(`${command.summary}\n\nUsage: ${forms.join('\n       ')}`);
   if (command.details) print(`\n${command.details}`);
   print(`\nExamples:\n${command.examples.map(example => `  ${example}`).join('\n')}`);
-  return 0;
 }

@@ -1,14 +1,14 @@
-import { parseArgs } from 'node:util';
 import { limitNames, maxLimits, type OrganizationLimits } from '../core/configuration/limits.ts';
 import { changeLimits, getLimits, type LimitsWithUsage } from '../services/configuration/limits/limits.ts';
 import { getOrganization } from '../services/configuration/organizations.ts';
+import { flag, readOptions, requireOption, runAction, string } from './arguments.ts';
 import { type Command, requireDatabaseHere, type Terminal, usageError } from './command.ts';
 import { formatTable } from './format.ts';
-import { remoteOf } from './remote.ts';
+import { remoteOf, withOrganization } from './remote.ts';
 
 /** Returns `triggers-per-second` for `triggers_per_second`. */
 const optionOf = (name: string) => name.replaceAll('_', '-');
-const options = Object.fromEntries(limitNames.map(name => [optionOf(name), { type: 'string' as const }]));
+const options = Object.fromEntries(limitNames.map(name => [optionOf(name), string]));
 
 export const limits: Command = {
   name: 'limits',
@@ -28,36 +28,23 @@ set   Set limits to a number, or to none for no limit. Other limits stay unchang
 
 \`set\` works directly on the database, also while a server is running, and takes effect within a second.`,
   examples: ['belfry limits show --org acme', 'belfry limits set --org acme --users 100000 --stored-messages none'],
-  async run([action, ...args], terminal) {
-    switch (action) {
-      case 'show':
-        return show(args, terminal);
-      case 'set':
-        return set(args, terminal);
-      default:
-        throw usageError('choose show or set: see `belfry help limits`');
-    }
-  },
+  run: runAction('limits', { show, set }),
 };
 
-async function show(args: string[], terminal: Terminal): Promise<number> {
-  const { values } = parseArgs({ args, options: { org: { type: 'string' }, json: { type: 'boolean' } } });
-  const org = requireOrg(values.org);
+async function show(args: string[], terminal: Terminal): Promise<void> {
+  const values = readOptions(args, { org: string, json: flag });
+  const org = requireOption('limits', '--org', values.org);
   const remote = remoteOf(terminal);
   const described = remote
     ? await remote.request<LimitsWithUsage>('GET', `/api/o/${encodeURIComponent(org)}/limits/`)
-    : await terminal.withDeps(async deps => getLimits(deps, (await getOrganization(deps, org)).id));
+    : await withOrganization(terminal, org, getLimits);
   print(terminal, described, values.json);
-  return 0;
 }
 
-async function set(args: string[], terminal: Terminal): Promise<number> {
-  const { values } = parseArgs({
-    args,
-    options: { ...options, org: { type: 'string' }, json: { type: 'boolean' } },
-  });
+async function set(args: string[], terminal: Terminal): Promise<void> {
+  const values = readOptions(args, { ...options, org: string, json: flag });
   const texts = values as Record<string, string | undefined>;
-  const org = requireOrg(texts.org);
+  const org = requireOption('limits', '--org', texts.org);
   const changes: Partial<OrganizationLimits> = {};
   for (const name of limitNames) {
     const text = texts[optionOf(name)];
@@ -70,7 +57,6 @@ async function set(args: string[], terminal: Terminal): Promise<number> {
     changeLimits(deps, await getOrganization(deps, org), changes),
   );
   print(terminal, described, values.json);
-  return 0;
 }
 
 function print(terminal: Terminal, described: LimitsWithUsage, json = false): void {
@@ -92,9 +78,4 @@ function parseLimit(name: keyof OrganizationLimits, text: string): number | null
   const value = /^\d+$/.test(text) ? Number(text) : 0;
   if (value >= 1 && value <= maxLimits[name]) return value;
   throw usageError(`--${optionOf(name)} must be a whole number from 1 to ${maxLimits[name]}, or none`);
-}
-
-function requireOrg(org: string | undefined): string {
-  if (!org) throw usageError('--org is missing: see `belfry help limits`');
-  return org;
 }

@@ -1,5 +1,5 @@
-import { parseArgs } from 'node:util';
 import { listAppliedMigrations } from '../services/operations/health.ts';
+import { flag, readOptions } from './arguments.ts';
 import type { Command } from './command.ts';
 
 export const migrate: Command = {
@@ -9,11 +9,10 @@ export const migrate: Command = {
   details: '`serve` migrates on start too. Several processes can start at the same time.',
   examples: ['belfry migrate'],
   async run(args, terminal) {
-    const { values } = parseArgs({ args, options: { json: { type: 'boolean' } } });
+    const values = readOptions(args, { json: flag });
     // Opening the database migrates it.
     const applied = await terminal.withDeps(listAppliedMigrations, { mayCreate: true });
     if (values.json) terminal.print(JSON.stringify({ applied }));
     else terminal.print(`The schema is up to date at ${applied.at(-1)}.`);
-    return 0;
   },
 };

@@ -1,13 +1,12 @@
-import { parseArgs } from 'node:util';
-import { type OccurrenceOutcome, outcomes } from '../core/decision/outcome.ts';
+import { outcomes } from '../core/decision/outcome.ts';
 import { occurrenceStates } from '../core/history/states.ts';
 import { listOccurrences } from '../db/history/occurrences.ts';
-import { getOrganization } from '../services/configuration/organizations.ts';
 import { addStates } from '../services/history/occurrence-states.ts';
-import { type Command, parseTime, usageError } from './command.ts';
-import { formatTable, formatTime, formatWords } from './format.ts';
-import { remoteOf } from './remote.ts';
-import { readRowLimit, rowOptions } from './rows.ts';
+import { flag, oneOf, onlyOf, parseTime, readArguments, string } from './arguments.ts';
+import type { Command } from './command.ts';
+import { formatTime, formatWords } from './format.ts';
+import { remoteOf, withOrganization } from './remote.ts';
+import { asResponse, printRows, readRowLimit, rowOptions } from './rows.ts';
 
 const rowLimits = { default: 20, max: 500 };
 
@@ -42,57 +41,43 @@ Outcomes:
 ${formatWords(outcomes, 118).replaceAll(/^/gm, '  ')}`,
   examples: ['belfry occurrences --org acme', 'belfry occurrences --org acme --outcome failed --since 2026-01-31'],
   async run(args, terminal) {
-    const { values, positionals } = parseArgs({
-      args,
-      options: {
-        org: { type: 'string' },
-        event: { type: 'string' },
-        outcome: { type: 'string' },
-        since: { type: 'string' },
-        until: { type: 'string' },
-        ...rowOptions,
-        json: { type: 'boolean' },
-      },
-      allowPositionals: true,
+    const { values, positionals } = readArguments(args, {
+      org: string,
+      event: string,
+      outcome: string,
+      since: string,
+      until: string,
+      ...rowOptions,
+      json: flag,
     });
-    const [org, ...others] = values.org === undefined ? positionals : [values.org, ...positionals];
-    if (!org || others.length > 0) throw usageError('name one organization: belfry occurrences --org ORG');
+    const named = values.org === undefined ? positionals : [values.org, ...positionals];
+    const org = onlyOf(named, 'name one organization: belfry occurrences --org ORG');
     const limit = readRowLimit(values, rowLimits);
     const filter = {
       event: values.event,
-      outcome: readOutcome(values.outcome),
+      outcome: oneOf('--outcome', outcomes, values.outcome),
       since: parseTime('--since', values.since),
       until: parseTime('--until', values.until),
     };
     const remote = remoteOf(terminal);
-    const found = remote
-      ? await remote.request(
-          'GET',
-          `/api/o/${encodeURIComponent(org)}/occurrence/?${toQuery({ ...filter, ...limit.query })}`,
-        )
-      : await terminal.withDeps(async deps => {
-          const { id } = await getOrganization(deps, org);
+    const path = `/api/o/${encodeURIComponent(org)}/occurrence/?${toQuery({ ...filter, ...limit.query })}`;
+    const found: OccurrenceRow[] = remote
+      ? await remote.request('GET', path)
+      : await withOrganization(terminal, org, async (deps, id) => {
           const rows = await listOccurrences(deps.db, id, filter, { before: '', limit: limit.toRead });
-          return addStates(deps, id, rows);
+          return asResponse(await addStates(deps, id, rows));
         });
-    // Times become strings, as in the response of a server.
-    const { shown: rows, more } = limit.take(JSON.parse(JSON.stringify(found)) as OccurrenceRow[]);
-    if (values.json) terminal.print(JSON.stringify(rows, null, 2));
-    else if (rows.length === 0) terminal.print('No occurrences.');
-    else {
-      terminal.print(formatTable([['CREATED', 'OCCURRENCE', 'EVENT', 'STATE', 'SUMMARY'], ...rows.map(describe)]));
-      if (more) terminal.print(more);
-    }
-    return 0;
+    const { shown, more } = limit.take(found);
+    printRows(terminal, shown, { json: values.json, more }, 'No occurrences.', {
+      CREATED: ({ created_at }) => formatTime(created_at),
+      OCCURRENCE: ({ identifier }) => identifier,
+      EVENT: ({ event }) => event ?? '(deleted)',
+      // A server of a previous version sends no state, and one of a later version may send a new one.
+      STATE: ({ state, outcome }) => (state && occurrenceStates[state]?.name) ?? outcome,
+      SUMMARY: summarize,
+    });
   },
 };
-
-function readOutcome(text: string | undefined): OccurrenceOutcome | undefined {
-  if (text === undefined) return undefined;
-  const outcome = outcomes.find(each => each === text);
-  if (!outcome) throw usageError(`--outcome must be one of ${outcomes.join(', ')}`);
-  return outcome;
-}
 
 function toQuery(values: Record<string, string | number | Date | undefined>): URLSearchParams {
   const query = new URLSearchParams();
@@ -102,21 +87,9 @@ function toQuery(values: Record<string, string | number | Date | undefined>): UR
   return query;
 }
 
-function describe({
-  created_at,
-  identifier,
-  event,
-  outcome,
-  state,
-  summary,
-  counts,
-  unexpanded = 0,
-}: OccurrenceRow): string[] {
+function summarize({ summary, counts, unexpanded = 0 }: OccurrenceRow): string {
   const shown = Object.entries(counts).filter(([, count]) => count > 0);
   const missed = unexpanded === 0 ? [] : [`${unexpanded ?? 'unknown number'} not reached`];
   const deliveries = [...shown.map(([status, count]) => `${count} ${status}`), ...missed].join(', ');
-  // A server of a previous version sends no state, and one of a later version may send a new one.
-  const name = (state && occurrenceStates[state]?.name) ?? outcome;
-  const sentence = summary?.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, time => formatTime(time)) ?? deliveries;
-  return [formatTime(created_at), identifier, event ?? '(deleted)', name, sentence];
+  return summary?.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, time => formatTime(time)) ?? deliveries;
 }

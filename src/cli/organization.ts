@@ -1,6 +1,6 @@
-import { parseArgs } from 'node:util';
 import { AppError } from '../core/errors.ts';
 import { abortMove, forgetOrganization, moveOrganization } from '../services/operations/organization-moves.ts';
+import { flag, onlyOf, readArguments, string } from './arguments.ts';
 import { type Command, requireDatabaseHere, type Terminal, usageError } from './command.ts';
 
 export const organization: Command = {
@@ -29,18 +29,8 @@ need the same version and a different BELFRY_CELL. See docs/guides/many-cells.md
   ],
   async run([action, ...args], terminal) {
     if (action !== 'move') throw usageError('choose move: see `belfry help organization`');
-    const { values, positionals } = parseArgs({
-      args,
-      options: {
-        to: { type: 'string' },
-        abort: { type: 'boolean' },
-        forget: { type: 'boolean' },
-        json: { type: 'boolean' },
-      },
-      allowPositionals: true,
-    });
-    const [slug, ...rest] = positionals;
-    if (!slug || rest.length > 0) throw usageError('name one organization: belfry organization move SLUG --to URL');
+    const { values, positionals } = readArguments(args, { to: string, abort: flag, forget: flag, json: flag });
+    const slug = onlyOf(positionals, 'name one organization: belfry organization move SLUG --to URL');
     if ([values.to, values.abort, values.forget].filter(Boolean).length !== 1) {
       throw usageError('choose one of --to URL, --abort and --forget');
     }
@@ -78,7 +68,6 @@ need the same version and a different BELFRY_CELL. See docs/guides/many-cells.md
         without_passkey: withoutPasskey,
       });
     });
-    return 0;
   },
 };
 

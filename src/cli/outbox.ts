@@ -1,6 +1,6 @@
-import { parseArgs } from 'node:util';
 import { type OutboxSource, readOutboxSources } from '../core/operations/outbox.ts';
 import { Outbox } from '../services/operations/outbox.ts';
+import { flag, readArguments, string } from './arguments.ts';
 import { type Command, type Terminal, usageError } from './command.ts';
 import { formatTable } from './format.ts';
 
@@ -20,30 +20,26 @@ A running Belfry drains the outboxes in BELFRY_OUTBOX_URLS. See docs/guides/outb
     'belfry outbox install postgres://owner:secret@db.internal/shop --grant shop',
     'BELFRY_OUTBOX_URLS=acme=postgres://owner:secret@db.internal/shop belfry outbox status',
   ],
-  async run(args, terminal) {
-    const { values, positionals } = parseArgs({
-      args,
-      options: { grant: { type: 'string' }, json: { type: 'boolean' } },
-      allowPositionals: true,
-    });
+  run(args, terminal) {
+    const { values, positionals } = readArguments(args, { grant: string, json: flag });
     const [verb, ...rest] = positionals;
-    if (verb === 'sql' && rest.length === 0) {
-      terminal.print(Outbox.schema);
-      return 0;
-    }
+    if (verb === 'sql' && rest.length === 0) return printSchema(terminal);
     if (verb === 'install' && rest.length <= 1) return install(terminal, rest[0], values.grant);
     if (verb === 'status' && rest.length === 0) return status(terminal, values.json ?? false);
     throw usageError('choose install, sql or status: see `belfry help outbox`');
   },
 };
 
-async function install(terminal: Terminal, url: string | undefined, role: string | undefined): Promise<number> {
+async function printSchema({ print }: Terminal): Promise<void> {
+  print(Outbox.schema);
+}
+
+async function install(terminal: Terminal, url: string | undefined, role: string | undefined): Promise<void> {
   for (const source of url === undefined ? requireSources(terminal) : [sourceOf(url)]) {
     await withOutbox(source, box => box.install(role));
     terminal.print(`The outbox is installed in ${source.database}.`);
   }
   if (!role) terminal.print('Allow your application to use it: belfry outbox install --grant ROLE');
-  return 0;
 }
 
 async function status(terminal: Terminal, json: boolean): Promise<number> {

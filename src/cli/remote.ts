@@ -1,5 +1,7 @@
-/** Client for commands that run against a server: BELFRY_URL and BELFRY_KEY. */
+/** Commands that run against a server, with BELFRY_URL and BELFRY_KEY, or else on the database. */
 import { AppError, type ErrorCode, errorCodes, type FieldErrors } from '../core/errors.ts';
+import { getOrganization } from '../services/configuration/organizations.ts';
+import type { Deps } from '../services/deps.ts';
 import type { Terminal } from './command.ts';
 
 export interface Remote {
@@ -78,4 +80,13 @@ function parseProblem(text: string): Problem {
   } catch {
     return {};
   }
+}
+
+/** Works on an organization in the database, for commands without a server. */
+export function withOrganization<T>(
+  { withDeps }: Terminal,
+  slug: string,
+  work: (deps: Deps, organizationId: number) => Promise<T>,
+): Promise<T> {
+  return withDeps(async deps => work(deps, (await getOrganization(deps, slug)).id));
 }

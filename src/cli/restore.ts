@@ -1,10 +1,10 @@
-import { parseArgs } from 'node:util';
 import { countOf } from '../lib/count-of.ts';
 import { checkBackup, restoreBackup } from '../services/operations/backup.ts';
 import { howToResume, pauseRestored } from '../services/operations/instance.ts';
 import { findUnreadableSecrets } from '../services/operations/secrets.ts';
+import { flag, onlyOf, readArguments } from './arguments.ts';
 import { backupProgress } from './backup.ts';
-import { type Command, requireDatabaseHere, usageError } from './command.ts';
+import { type Command, requireDatabaseHere } from './command.ts';
 import { formatCount, formatTime } from './format.ts';
 
 export const restore: Command = {
@@ -28,18 +28,13 @@ they are listed. See docs/guides/backup.md.`,
     'DATABASE_URL=postgres://belfry:secret@127.0.0.1/belfry_restored belfry restore belfry-2026-11-15.backup',
   ],
   async run(args, terminal) {
-    const { values, positionals } = parseArgs({
-      args,
-      options: {
-        replace: { type: 'boolean' },
-        'without-key': { type: 'boolean' },
-        check: { type: 'boolean' },
-        json: { type: 'boolean' },
-      },
-      allowPositionals: true,
+    const { values, positionals } = readArguments(args, {
+      replace: flag,
+      'without-key': flag,
+      check: flag,
+      json: flag,
     });
-    const [file, ...rest] = positionals;
-    if (!file || rest.length > 0) throw usageError('name the backup to restore: belfry restore FILE');
+    const file = onlyOf(positionals, 'name the backup to restore: belfry restore FILE');
     requireDatabaseHere(terminal);
     const withoutKey = values['without-key'] ?? false;
     const onProgress = backupProgress(terminal);

@@ -1,6 +1,6 @@
-import { parseArgs } from 'node:util';
 import { countOf } from '../lib/count-of.ts';
 import { type ResumeResult, resumeSending } from '../services/operations/resume-sending.ts';
+import { flag, readOptions } from './arguments.ts';
 import { type Command, requireDatabaseHere, type Terminal, usageError } from './command.ts';
 
 export const resume: Command = {
@@ -23,15 +23,7 @@ Triggers that were accepted while sending was paused are sent in every case. Wor
 server is running; running processes resume within seconds. See docs/guides/backup.md.`,
   examples: ['belfry resume --as-original', 'belfry resume --as-original --discard-pending', 'belfry resume --as-copy'],
   async run(args, terminal) {
-    const { values } = parseArgs({
-      args,
-      options: {
-        'as-original': { type: 'boolean' },
-        'as-copy': { type: 'boolean' },
-        'discard-pending': { type: 'boolean' },
-        json: { type: 'boolean' },
-      },
-    });
+    const values = readOptions(args, { 'as-original': flag, 'as-copy': flag, 'discard-pending': flag, json: flag });
     const isCopy = values['as-copy'] ?? false;
     if (isCopy === (values['as-original'] ?? false)) {
       throw usageError('choose one: belfry resume --as-original or belfry resume --as-copy');
@@ -42,7 +34,6 @@ server is running; running processes resume within seconds. See docs/guides/back
     const resumed = await terminal.withDeps(deps => resumeSending(deps, { as, discardPending }));
     if (values.json) terminal.print(JSON.stringify({ as, ...resumed }));
     else printResult(terminal, resumed, isCopy);
-    return 0;
   },
 };
 

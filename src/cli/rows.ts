@@ -1,7 +1,9 @@
-/** The options of commands that list the newest rows, and what they say if there are more. */
-import { usageError } from './command.ts';
+/** What commands that list rows have in common. */
+import { flag, string } from './arguments.ts';
+import { type Terminal, usageError } from './command.ts';
+import { formatTable } from './format.ts';
 
-export const rowOptions = { limit: { type: 'string' }, all: { type: 'boolean' } } as const;
+export const rowOptions = { limit: string, all: flag };
 
 /** Maximum of `--limit`. A server returns 1,000 rows at most if a limit is set, of which one shows that there are more. */
 export const maxLimit = 999;
@@ -34,4 +36,23 @@ export function readRowLimit(
       more: rows.length > shownRows ? `\n${shownRows} shown, there are more: add --all, or --limit N.` : undefined,
     }),
   };
+}
+
+/** Prints rows as JSON, or as a table with these columns. `more` follows the table, `none` replaces an empty one. */
+export function printRows<Row>(
+  { print }: Terminal,
+  rows: Row[],
+  { json, more }: { json?: boolean | undefined; more?: string | undefined },
+  none: string,
+  columns: Record<string, (row: Row) => string>,
+): void {
+  const cells = rows.map(row => Object.values(columns).map(cellOf => cellOf(row)));
+  const table = rows.length === 0 ? none : formatTable([Object.keys(columns), ...cells]);
+  print(json ? JSON.stringify(rows, null, 2) : table);
+  if (more && !json) print(more);
+}
+
+/** Turns times into strings, as in the response of a server. */
+export function asResponse<Row>(rows: object[]): Row[] {
+  return JSON.parse(JSON.stringify(rows)) as Row[];
 }

@@ -1,8 +1,8 @@
-import { parseArgs } from 'node:util';
 import { AppError } from '../core/errors.ts';
 import { countOf } from '../lib/count-of.ts';
 import { forgetPreviousKeys, type Rotation, rotateSecretKey } from '../services/operations/secrets.ts';
-import { type Command, requireDatabaseHere, type Terminal, usageError } from './command.ts';
+import { flag, readOptions, runAction } from './arguments.ts';
+import { type Command, requireDatabaseHere, type Terminal } from './command.ts';
 
 export const secret: Command = {
   name: 'secret',
@@ -18,17 +18,12 @@ forget  With the embedded database, remove previous keys once nothing is encrypt
 
 Exit code 1 if something cannot be decrypted; it is listed.`,
   examples: ['belfry secret rotate', 'belfry secret forget'],
-  async run([action, ...args], terminal) {
-    if (action !== 'rotate' && action !== 'forget') {
-      throw usageError('choose rotate or forget: see `belfry help secret`');
-    }
-    const { values } = parseArgs({ args, options: { json: { type: 'boolean' } } });
-    requireDatabaseHere(terminal);
-    return action === 'rotate' ? rotate(terminal, values.json) : forget(terminal, values.json);
-  },
+  run: runAction('secret', { rotate, forget }),
 };
 
-async function rotate(terminal: Terminal, json = false): Promise<number> {
+async function rotate(args: string[], terminal: Terminal): Promise<void> {
+  const { json } = readOptions(args, { json: flag });
+  requireDatabaseHere(terminal);
   const { rotation, generated, previous } = await terminal.withDeps(async deps => ({
     rotation: await rotateSecretKey(deps),
     generated: deps.keyring.file !== undefined,
@@ -45,10 +40,12 @@ async function rotate(terminal: Terminal, json = false): Promise<number> {
       );
     }
   }
-  return exitCodeOf(rotation);
+  requireReadable(rotation);
 }
 
-async function forget(terminal: Terminal, json = false): Promise<number> {
+async function forget(args: string[], terminal: Terminal): Promise<void> {
+  const { json } = readOptions(args, { json: flag });
+  requireDatabaseHere(terminal);
   const rotation = await terminal.withDeps(deps => forgetPreviousKeys(deps, Date.now()));
   if (json) terminal.print(JSON.stringify(rotation));
   else {
@@ -56,7 +53,7 @@ async function forget(terminal: Terminal, json = false): Promise<number> {
     const { forgotten } = rotation;
     terminal.print(forgotten === 1 ? 'Removed one previous key.' : `Removed ${forgotten || 'no'} previous keys.`);
   }
-  return exitCodeOf(rotation);
+  requireReadable(rotation);
 }
 
 function describe({ reencrypted, current }: Rotation): string {
@@ -64,9 +61,8 @@ function describe({ reencrypted, current }: Rotation): string {
   return `Re-encrypted the secrets of ${secrets}; ${countOf(current, 'channel')} in total use the current key.`;
 }
 
-/** Returns 0, or throws when secrets could not be decrypted. */
-function exitCodeOf({ unreadable }: Rotation): number {
-  if (unreadable.length === 0) return 0;
+function requireReadable({ unreadable }: Rotation): void {
+  if (unreadable.length === 0) return;
   throw new AppError(
     'secret.unreadable',
     `cannot decrypt the secrets of ${unreadable.join(', ')}: add the key they were stored with to ` +

@@ -1,6 +1,6 @@
-import { parseArgs } from 'node:util';
-import { type Role, roles } from '../config.ts';
-import { type Command, usageError } from './command.ts';
+import { roles } from '../config.ts';
+import { oneOf, readOptions, string } from './arguments.ts';
+import type { Command } from './command.ts';
 
 export const serve: Command = {
   name: 'serve',
@@ -12,10 +12,6 @@ Any number of processes on any number of machines can share one database. Settin
 file: see .env.example.`,
   examples: ['belfry serve', 'PORT=8001 belfry serve --role api'],
   async run(args, terminal) {
-    const { values } = parseArgs({ args, options: { role: { type: 'string' } } });
-    const role = values.role as Role | undefined;
-    if (role && !roles.includes(role)) throw usageError(`--role must be one of ${roles.join(', ')}`);
-    await terminal.serve(role);
-    return 0;
+    await terminal.serve(oneOf('--role', roles, readOptions(args, { role: string }).role));
   },
 };

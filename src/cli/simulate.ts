@@ -35,7 +35,6 @@ not, then the first ${maxShown} messages, and the variables that are missing in 
       ? await remote.request<Simulation>('POST', `${path}simulate/`, body)
       : await terminal.withDeps(async deps => simulateEvent(deps, await resolveEventPath(deps, slugs), body, 'all'));
     terminal.print(json ? JSON.stringify(simulation, null, 2) : describe(simulation));
-    return 0;
   },
 };
 

@@ -33,7 +33,6 @@ export const trigger: Command = {
           return triggerEvent(deps, event, withAttachments(body, ids));
         });
     terminal.print(json ? JSON.stringify({ occurrence }) : occurrence);
-    return 0;
   },
 };
 

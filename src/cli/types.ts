@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
 import { type TypedEvent, toTypeScript } from '../core/context-schema/types.ts';
 import { listEventsWithSchemas } from '../services/configuration/events.ts';
-import { type Command, usageError } from './command.ts';
+import { onlyOf, readArguments, string } from './arguments.ts';
+import type { Command } from './command.ts';
 import { remoteOf } from './remote.ts';
 
 export const types: Command = {
@@ -15,13 +15,8 @@ With the file in your program, triggering an event that does not exist, or with 
 error. Events without a schema accept any context. With BELFRY_URL, the key needs the permission event:list.`,
   examples: ['belfry types acme --output src/belfry.d.ts'],
   async run(args, terminal) {
-    const { values, positionals } = parseArgs({
-      args,
-      options: { output: { type: 'string' } },
-      allowPositionals: true,
-    });
-    const [slug, ...others] = positionals;
-    if (slug === undefined || others.length > 0) throw usageError('name one organization: belfry types ORG');
+    const { values, positionals } = readArguments(args, { output: string });
+    const slug = onlyOf(positionals, 'name one organization: belfry types ORG');
     const remote = remoteOf(terminal);
     const path = `/api/o/${encodeURIComponent(slug)}/event/?include=context_schema`;
     const events = remote
@@ -30,6 +25,5 @@ error. Events without a schema accept any context. With BELFRY_URL, the key need
     const text = toTypeScript(slug, events);
     if (values.output === undefined) terminal.print(text.trimEnd());
     else await writeFile(values.output, text);
-    return 0;
   },
 };

@@ -1,9 +1,8 @@
-import { parseArgs } from 'node:util';
-import { getOrganization } from '../services/configuration/organizations.ts';
 import { explain } from '../services/history/why.ts';
+import { flag, readArguments, string } from './arguments.ts';
 import { type Command, usageError } from './command.ts';
 import { printable } from './format.ts';
-import { remoteOf } from './remote.ts';
+import { remoteOf, withOrganization } from './remote.ts';
 
 interface Explanation {
   final: boolean;
@@ -24,11 +23,7 @@ USER        username, or any address of the user
 With BELFRY_URL, the key needs the permission occurrence:read.`,
   examples: ['belfry why --org acme 019a8a5d-ac96-774b-bcce-b302099a8057 jane@acme.test'],
   async run(args, terminal) {
-    const { values, positionals } = parseArgs({
-      args,
-      options: { org: { type: 'string' }, json: { type: 'boolean' } },
-      allowPositionals: true,
-    });
+    const { values, positionals } = readArguments(args, { org: string, json: flag });
     const [org, identifier, user, ...others] = values.org === undefined ? positionals : [values.org, ...positionals];
     if (!org || !identifier || !user || others.length > 0) {
       throw usageError('name organization, occurrence and user: belfry why --org ORG OCCURRENCE USER');
@@ -38,9 +33,8 @@ With BELFRY_URL, the key needs the permission occurrence:read.`,
     const path = `/api/o/${encodeURIComponent(org)}/occurrence/${identifier}/why/?${new URLSearchParams({ user })}`;
     const found: Explanation = remote
       ? await remote.request('GET', path)
-      : await terminal.withDeps(async deps => explain(deps, (await getOrganization(deps, org)).id, identifier, user));
+      : await withOrganization(terminal, org, (deps, id) => explain(deps, id, identifier, user));
     terminal.print(values.json ? JSON.stringify(found, null, 2) : describe(found));
-    return 0;
   },
 };
 

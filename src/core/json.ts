@@ -75,7 +75,7 @@ export function mergePatch(target: Json, patch: Json): Json {
 /** Serializes a value so that equal values have equal texts, whatever the order of their keys. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(item => canonicalJson(item ?? null)).join()}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value ?? null);
+  if (typeof value !== 'object' || value === null || value instanceof Date) return JSON.stringify(value ?? null);
   const entries = Object.entries(value).filter(([, item]) => item !== undefined);
   entries.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
   return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`).join()}}`;

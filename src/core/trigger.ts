@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox';
 import { durationPattern, parseDuration } from './durations.ts';
 import { type FieldErrors, invalid } from './errors.ts';
 import { AttachmentReference, attachmentLimits, findReferenceErrors } from './message/attachments.ts';
+import { optionalBoolean, optionalString } from './optional.ts';
 import { fold, limits } from './text/text.ts';
 
 export const priorities = ['urgent', 'normal', 'bulk'] as const;
@@ -22,13 +23,15 @@ const TriggerOptions = Type.Object(
       }),
     ),
     environs: Type.Optional(names('Send only notifications for these environments.')),
-    send_at: Type.Optional(Type.String({ format: 'date-time', description: 'When to send, in RFC 3339 format.' })),
-    delay: Type.Optional(
-      Type.String({ pattern: durationPattern, description: 'How long to wait before sending: 90s, 10m, 2h, 3d.' }),
-    ),
-    expires_at: Type.Optional(
-      Type.String({ format: 'date-time', description: 'Nothing is sent after this time, in RFC 3339 format.' }),
-    ),
+    send_at: optionalString({ format: 'date-time', description: 'When to send, in RFC 3339 format.' }),
+    delay: optionalString({
+      pattern: durationPattern,
+      description: 'How long to wait before sending: 90s, 10m, 2h, 3d.',
+    }),
+    expires_at: optionalString({
+      format: 'date-time',
+      description: 'Nothing is sent after this time, in RFC 3339 format.',
+    }),
     priority: Type.Optional(
       Type.Union(
         priorities.map(name => Type.Literal(name)),
@@ -38,21 +41,17 @@ const TriggerOptions = Type.Object(
         },
       ),
     ),
-    idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: limits.key })),
-    dedup_key: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: limits.key,
-        description:
-          'Triggers with the same key join the open occurrence: they are counted, and no one is notified again.',
-      }),
-    ),
+    idempotency_key: optionalString({ minLength: 1, maxLength: limits.key }),
+    dedup_key: optionalString({
+      minLength: 1,
+      maxLength: limits.key,
+      description:
+        'Triggers with the same key join the open occurrence: they are counted, and no one is notified again.',
+    }),
     resolve: Type.Optional(
       Type.Literal(true, { description: 'Resolves the open occurrence with this dedup_key instead of creating one.' }),
     ),
-    dry_run: Type.Optional(
-      Type.Boolean({ description: 'Decides and records who would be notified, without sending anything.' }),
-    ),
+    dry_run: optionalBoolean({ description: 'Decides and records who would be notified, without sending anything.' }),
     attachments: Type.Optional(
       Type.Array(AttachmentReference, {
         maxItems: attachmentLimits.files,

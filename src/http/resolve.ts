@@ -42,7 +42,7 @@ type ResolveContext<Above extends string = never> = {
 
 interface PathParameter {
   schema: TSchema;
-  /** Error code and noun for a resource that does not exist. Absent: the handler reports it. */
+  /** Error code and noun for a resource that does not exist, if they do not follow from the name. */
   missing?: [code: ErrorCode, noun: string];
   /** Returns undefined if it does not exist. Synchronous if cached, so that a trigger awaits nothing here. */
   resolve(at: never, text: string): object | undefined | Promise<object | undefined>;
@@ -78,15 +78,11 @@ export const pathParameters = {
   },
   category: {
     schema: Type.String({ description: 'Slug of the category.' }),
-    missing: ['category.not_found', 'category'],
-    resolve: async ({ deps, organization }: ResolveContext, slug: string) => {
-      const category = await findRow(deps.db, organization.id, 'category', { slug });
-      return category && { category };
-    },
+    resolve: ({ deps, organization }: ResolveContext, slug: string) =>
+      named('category', findRow(deps.db, organization.id, 'category', { slug })),
   },
   channel: {
     schema: Type.String({ description: 'Slug of the channel.' }),
-    missing: ['channel.not_found', 'channel'],
     resolve: async ({ deps, organization, project }: ResolveContext, slug: string) => {
       const row = await findRow(deps.db, organization.id, 'channel', { parent: project?.id ?? null, slug });
       return row && { channel: { id: row.id, slug } };
@@ -95,42 +91,33 @@ export const pathParameters = {
   username: {
     schema: Type.String({ description: 'Username of the user: the email in lower case.' }),
     missing: ['user.not_found', 'user'],
-    resolve: async ({ deps, organization }: ResolveContext, username: string) => {
-      const user = await findUser(deps, organization.id, username);
-      return user && { user };
-    },
+    resolve: ({ deps, organization }: ResolveContext, username: string) =>
+      named('user', findUser(deps, organization.id, username)),
   },
   address: {
     schema: Type.Integer({ description: 'Id of the address.' }),
-    missing: ['address.not_found', 'address'],
-    resolve: byId(async ({ deps, organization, user }: ResolveContext<'user'>, id) => {
-      const address = await findAddress(deps.db, organization.id, user.id, id);
-      return address && { address };
-    }),
+    resolve: byId(({ deps, organization, user }: ResolveContext<'user'>, id) =>
+      named('address', findAddress(deps.db, organization.id, user.id, id)),
+    ),
   },
   pk: {
     schema: Type.Integer({ description: 'Id of the distribution list.' }),
     missing: ['list.not_found', 'distribution list'],
-    resolve: byId(async ({ deps, organization, project }: ResolveContext<'project'>, id) => {
-      const list = await findDistributionList(deps.db, organization.id, project.id, id);
-      return list && { list };
-    }),
+    resolve: byId(({ deps, organization, project }: ResolveContext<'project'>, id) =>
+      named('list', findDistributionList(deps.db, organization.id, project.id, id)),
+    ),
   },
   member: {
     schema: Type.Integer({ description: 'Id of the member.' }),
-    missing: ['member.not_found', 'member'],
-    resolve: byId(async ({ deps, organization, list }: ResolveContext<'list'>, id) => {
-      const member = await findListMember(deps.db, organization.id, list.id, id);
-      return member && { member };
-    }),
+    resolve: byId(({ deps, organization, list }: ResolveContext<'list'>, id) =>
+      named('member', findListMember(deps.db, organization.id, list.id, id)),
+    ),
   },
   suppression: {
     schema: Type.Integer({ description: 'Id of the entry in the suppression list.' }),
-    missing: ['suppression.not_found', 'suppression'],
-    resolve: byId(async ({ deps, organization }: ResolveContext, id) => {
-      const suppression = await findSuppression(deps.db, organization.id, id);
-      return suppression && { suppression };
-    }),
+    resolve: byId(({ deps, organization }: ResolveContext, id) =>
+      named('suppression', findSuppression(deps.db, organization.id, id)),
+    ),
   },
   identifier: {
     schema: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }),
@@ -142,14 +129,12 @@ export const pathParameters = {
   },
   delivery: {
     schema: Type.Integer({ description: 'Id of the delivery.' }),
-    missing: ['delivery.not_found', 'delivery'],
     resolve: byId(async ({ deps, organization, params }: ResolveContext, id) =>
       (await findDelivery(deps.db, organization.id, params.identifier!, id)) ? { delivery: { id } } : undefined,
     ),
   },
   attachment: {
     schema: Type.String({ format: 'uuid', description: 'Id of the attachment.' }),
-    missing: ['attachment.not_found', 'attachment'],
     resolve: async ({ deps, organization, params }: ResolveContext, id: string) => {
       const attachment = isUuid(id) && (await findAttachment(deps.db, organization.id, params.identifier!, id));
       return attachment ? { attachment } : undefined;
@@ -157,52 +142,41 @@ export const pathParameters = {
   },
   key: {
     schema: Type.String({ description: 'Id of the key.' }),
-    missing: ['key.not_found', 'key'],
-    resolve: async ({ deps, organization }: ResolveContext, id: string) => {
-      const key = await findKey(deps.db, organization.id, id);
-      return key && { key };
-    },
+    resolve: ({ deps, organization }: ResolveContext, id: string) =>
+      named('key', findKey(deps.db, organization.id, id)),
   },
   message: {
     schema: Type.Integer({ description: 'Id of the message.' }),
-    missing: ['message.not_found', 'message'],
     resolve: byId(async ({ deps, organization, user }: ResolveContext<'user'>, id) =>
       (await findInboxMessage(deps.db, organization.id, user.id, id)) ? { message: { id } } : undefined,
     ),
   },
   account: {
     schema: Type.Integer({ description: 'Id of the account.' }),
-    missing: ['account.not_found', 'account'],
     resolve: byId(async ({ deps, organization }: ResolveContext, id) =>
       (await findMember(deps.db, organization.id, id)) ? { account: { id } } : undefined,
     ),
   },
   invite: {
     schema: Type.Integer({ description: 'Id of the invite.' }),
-    missing: ['invite.not_found', 'invite'],
     resolve: byId(async ({ deps, organization }: ResolveContext, id) =>
       (await findInvite(deps.db, organization.id, id)) ? { invite: { id } } : undefined,
     ),
   },
   notification: {
     schema: Type.Integer({ description: 'Id of the notification.' }),
-    missing: ['notification.not_found', 'notification'],
-    resolve: byId(async ({ deps, organization, event }: ResolveContext<'event'>, id) => {
-      const notification = await findRow(deps.db, organization.id, 'notification', { parent: event.id, id });
-      return notification && { notification };
-    }),
+    resolve: byId(({ deps, organization, event }: ResolveContext<'event'>, id) =>
+      named('notification', findRow(deps.db, organization.id, 'notification', { parent: event.id, id })),
+    ),
   },
   layout: {
     schema: Type.Integer({ description: 'Id of the layout.' }),
-    missing: ['layout.not_found', 'layout'],
-    resolve: byId(async ({ deps, organization, project }: ResolveContext, id) => {
-      const layout = await findLayout(deps, organization.id, project?.id ?? null, id);
-      return layout && { layout };
-    }),
+    resolve: byId(({ deps, organization, project }: ResolveContext, id) =>
+      named('layout', findLayout(deps, organization.id, project?.id ?? null, id)),
+    ),
   },
   version: {
     schema: Type.Integer({ description: 'Number of the version.' }),
-    missing: ['version.not_found', 'version'],
     resolve: byId(
       async (
         { deps, organization, layout, notification }: ResolveContext<'notification'> & { layout?: Id },
@@ -218,19 +192,15 @@ export const pathParameters = {
   },
   webhook: {
     schema: Type.String({ description: 'Slug of the webhook.' }),
-    missing: ['webhook.not_found', 'webhook'],
-    resolve: async ({ deps, organization }: ResolveContext, slug: string) => {
-      const webhook = await findWebhook(deps.db, organization.id, { slug });
-      return webhook && { webhook };
-    },
+    resolve: ({ deps, organization }: ResolveContext, slug: string) =>
+      named('webhook', findWebhook(deps.db, organization.id, { slug })),
   },
   hook_message: {
     schema: Type.Integer({ description: 'Id of the message.' }),
     missing: ['message.not_found', 'message'],
-    resolve: byId(async ({ deps, organization, webhook }: ResolveContext<'webhook'>, id) => {
-      const hookMessage = await findWebhookMessage(deps.db, organization.id, webhook.id, id);
-      return hookMessage && { hookMessage };
-    }),
+    resolve: byId(({ deps, organization, webhook }: ResolveContext<'webhook'>, id) =>
+      named('hookMessage', findWebhookMessage(deps.db, organization.id, webhook.id, id)),
+    ),
   },
   token: {
     schema: Type.String({ description: 'Token at the end of the link.' }),
@@ -290,7 +260,7 @@ export async function resolve(deps: Deps, scope: Scope, params: Params): Promise
     const { missing, resolve: resolveOne } = entryOf(name);
     const answer = resolveOne({ ...context, ...resources } as never, text);
     const found = answer instanceof Promise ? await answer : answer;
-    if (!found) throw notFound(...missing!, text);
+    if (!found) throw notFound(...(missing ?? ([`${name}.not_found` as ErrorCode, name] as const)), text);
     Object.assign(resources, found);
   }
   return resources as Resources;
@@ -315,6 +285,12 @@ function entryOf(name: PathParameterName): PathParameter {
 
 /** Maximum of a PostgreSQL integer. */
 const maxVersion = 2 ** 31 - 1;
+
+/** Names what a lookup found. */
+async function named<Name extends string, Resource>(name: Name, finding: Promise<Resource | undefined>) {
+  const found = await finding;
+  return found && ({ [name]: found } as Record<Name, Resource>);
+}
 
 /** Wraps a lookup by numeric id; other text is not found. */
 function byId<Context, Resource>(find: (context: Context, id: number) => Promise<Resource | undefined>) {

@@ -20,7 +20,7 @@ const urgent = priorities.indexOf('urgent');
 export interface RecipientDecision {
   notification: PlannedNotification;
   channel: PlannedChannel;
-  person: RecipientRecord;
+  recipient: RecipientRecord;
   address: string | null;
   reason: Reason | undefined;
   /** Explains the reason in more detail, where there is more to say. */
@@ -113,23 +113,23 @@ export async function decidePage(
     for (const source of sources.slice(Math.max(0, resumed))) {
       if (room === 0) return pageTo({ notification: id, source: source.key, after, definition });
       const page = { after, limit: room };
-      const { people, next, isOverLimit } = await recipients.read(plan, source, page, mark);
+      const { users, next, isOverLimit } = await recipients.read(plan, source, page, mark);
       isOverUserLimit ||= isOverLimit ?? false;
       mark();
-      room = next === undefined ? Math.max(0, room - people.length) : 0;
+      room = next === undefined ? Math.max(0, room - users.length) : 0;
       for (const channel of removed.length === 0 ? channels : [...channels, ...removed]) {
         const refusal = reason ?? (removed.includes(channel) ? 'notification.channel' : undefined);
-        for (const person of people) {
+        for (const recipient of users) {
           // Computing the end of quiet hours and digests takes up to 1 ms for each time zone.
           const paused = pause();
           if (paused) await paused;
-          for (const decision of decide(channel, person, options, circumstances)) {
+          for (const decision of decide(channel, recipient, options, circumstances)) {
             const { address, reason, detail, dueAt } = refusal ? { ...decision, ...refusedFor(refusal) } : decision;
-            const key = `${id} ${channel.id} ${address ?? `#${person.user_id}`}`;
+            const key = `${id} ${channel.id} ${address ?? `#${recipient.user_id}`}`;
             // The first one for an address wins.
             if (decisions.has(key)) continue;
             const { isUrgent } = circumstances;
-            decisions.set(key, { notification, channel, person, address, reason, detail, dueAt, isUrgent });
+            decisions.set(key, { notification, channel, recipient, address, reason, detail, dueAt, isUrgent });
           }
         }
       }

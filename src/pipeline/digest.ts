@@ -71,7 +71,7 @@ export function planDigests(
 ): DigestPlan | undefined {
   const keys = new Map<number, string>();
   const itemOf = (position: number, closesAt: Date): DigestItem => {
-    const { notification, channel, person, address } = decisions[position]!;
+    const { notification, channel, recipient, address } = decisions[position]!;
     const { id, digest, throttle: rule } = notification;
     const key = keys.get(id) ?? (digest ?? rule)!.keyOf(context);
     keys.set(id, key);
@@ -82,8 +82,8 @@ export function planDigests(
         notificationId: id,
         channelId: channel.id,
         // A room is the same recipient, whichever user was found first.
-        recipientId: channel.reach === 'room' ? 0 : person.user_id,
-        userId: person.user_id,
+        recipientId: channel.reach === 'room' ? 0 : recipient.user_id,
+        userId: recipient.user_id,
         address: address!,
         key,
         closesAt,

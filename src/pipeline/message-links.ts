@@ -22,13 +22,13 @@ interface LinkCategory {
 
 /** Returns the links of a message; undefined when the category is required or the public address is not configured. */
 export type LinksFor = (
-  person: LinkRecipient,
+  recipient: LinkRecipient,
   category: LinkCategory,
   channelType: string,
 ) => RenderedLinks | undefined;
 
 /** Returns the link that acknowledges an occurrence. In a room it is shared by all readers and contains no user. */
-export type AcknowledgeUrlFor = (person: LinkRecipient, occurrenceId: string, reach: Reach) => string;
+export type AcknowledgeUrlFor = (recipient: LinkRecipient, occurrenceId: string, reach: Reach) => string;
 
 export function createAcknowledgeLinks(signer: Signer, baseUrl: string | undefined): AcknowledgeUrlFor {
   return ({ organization_id: organizationId, user_id, link_generation }, occurrenceId, reach) => {
@@ -84,7 +84,7 @@ export function isTracked({ track, kind }: Category): boolean {
  * recipient's preferences.
  */
 export function createSampleLinks(baseUrl: string | undefined): LinksFor {
-  return (_person, { kind }) =>
+  return (_recipient, { kind }) =>
     baseUrl === undefined || kind === 'required'
       ? undefined
       : {

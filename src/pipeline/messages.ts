@@ -20,7 +20,7 @@ import { type RenderContext, renderContextOf } from './rendering/render-snapshot
 export interface MessageContext {
   delivery: Pick<Delivery, 'address' | 'notification_id' | 'version'> & { step?: number };
   occurrence: MessageOccurrence;
-  person: RecipientRecord;
+  recipient: RecipientRecord;
   channel: PlannedChannel;
   plan: EventPlan;
   /** The items of a digest; absent for a single message. */
@@ -48,17 +48,17 @@ interface RenderedMessage {
  * put into its layout, which saves half of the work.
  */
 export async function renderDelivery(plans: Plans, context: MessageContext, html = true): Promise<RenderedMessage> {
-  const { delivery, occurrence, person, channel, plan } = context;
+  const { delivery, occurrence, recipient, channel, plan } = context;
   const { notification_id, version, address } = delivery;
   const { step = 0 } = delivery;
   const message = await plans.findMessage(plan.organization.id, notification_id, version, step === resolutionRun);
   if (!message) throw new AppError('template.failed', 'the message of this notification has been deleted');
   const renderContext = renderContextOf(plan, channel, notification_id);
-  const links = plans.linksFor(person, plan.topic.category, channel.type);
-  const acknowledge_url = step > 0 ? plans.acknowledgeUrlFor(person, occurrence.id, channel.reach) : '';
+  const links = plans.linksFor(recipient, plan.topic.category, channel.type);
+  const acknowledge_url = step > 0 ? plans.acknowledgeUrlFor(recipient, occurrence.id, channel.reach) : '';
   const { digestItems } = context;
   const details = { address, links, acknowledge_url, step, digestItems };
-  const options = optionsFor(renderContext, occurrence, person, details);
+  const options = optionsFor(renderContext, occurrence, recipient, details);
   const sources = () => ({
     content: contentOf(message.source as unknown as StoredMessage),
     layout: message.layoutSource,
@@ -89,7 +89,7 @@ interface MessageDetails {
 export function optionsFor(
   renderContext: RenderContext,
   occurrence: MessageOccurrence,
-  person: UserFacts & Pick<RecipientRecord, 'memberships'>,
+  recipient: UserFacts & Pick<RecipientRecord, 'memberships'>,
   { address, links, acknowledge_url, step, digestItems }: MessageDetails,
 ): RenderOptions {
   const { extra_context, event, application, application_id, project, organization, channel } = renderContext;
@@ -97,10 +97,10 @@ export function optionsFor(
   return {
     medium: channel.type,
     channel: channel.slug,
-    locale: person.locale ?? undefined,
+    locale: recipient.locale ?? undefined,
     scope: {
       // Empty for users without a membership. A context may define its own.
-      membership: (application_id !== undefined && person.memberships?.[application_id]) || {},
+      membership: (application_id !== undefined && recipient.memberships?.[application_id]) || {},
       ...extra_context,
       ...occurrence.context,
       // Empty if there are none, so that templates can test for them. A context may define its own.
@@ -108,7 +108,7 @@ export function optionsFor(
       ...(acknowledge_url || occurrence.context.acknowledge_url === undefined ? { acknowledge_url } : {}),
       ...(renderContext.max_items !== undefined && toScope(digestItems ?? { items: [occurrence], count: 1 })),
       context: occurrence.context,
-      user: describeUser(person),
+      user: describeUser(recipient),
       event,
       application,
       project,

@@ -18,7 +18,7 @@ export interface PlannedDelivery extends NewDelivery {
   /** The type of its channel. */
   type: string;
   occurrence: OccurrenceFacts;
-  person: RecipientRecord;
+  recipient: RecipientRecord;
 }
 
 /** Plans the deliveries of a decided page, up to the organization's limit of deliveries per trigger. */
@@ -58,7 +58,7 @@ export function reasonForNoDeliveries({ decisions, refused, stepped }: DecisionP
 }
 
 export function planDelivery(
-  { notification, channel, person, address, reason, detail, dueAt }: RecipientDecision,
+  { notification, channel, recipient, address, reason, detail, dueAt }: RecipientDecision,
   occurrence: OccurrenceFacts,
   priority: number,
   step?: number,
@@ -67,18 +67,18 @@ export function planDelivery(
     notification_id: notification.id,
     version: notification.version,
     channel_id: channel.id,
-    user_id: person.user_id,
+    user_id: recipient.user_id,
     address,
     status: dueAt ? 'pending' : reason ? 'suppressed' : 'sending',
     due_at: dueAt ?? null,
     reason: reason ?? null,
     detail: detail ?? null,
-    user_version: person.version,
+    user_version: recipient.version,
     digest_id: null,
     ...(step !== undefined && { step }),
     type: channel.type,
     isLimited: isLimited(channel),
-    person,
+    recipient,
     occurrence,
     priority,
   };

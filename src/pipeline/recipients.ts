@@ -1,6 +1,6 @@
 /** Reads the recipients of a notification from a list, an expression over users, or the trigger. */
 import type pg from 'pg';
-import type { VisiblePeople } from '../core/identity/visible-people.ts';
+import type { VisibleUsers } from '../core/identity/visible-users.ts';
 import { fold, isEmail } from '../core/text/text.ts';
 import type { TriggerOptions } from '../core/trigger.ts';
 import { addMissingEmails } from '../db/audience/addresses.ts';
@@ -39,29 +39,29 @@ export function sourcesOf(notification: PlannedNotification, plan: EventPlan, op
 }
 
 interface RecipientPage {
-  people: RecipientRecord[];
+  users: RecipientRecord[];
   /** The position after which the next page starts; undefined after the last page. */
   next: number | undefined;
   /** Whether a recipient was left out because of the organization's user limit. */
   isOverLimit?: boolean;
 }
 
-interface NamedPeople {
-  people: RecipientRecord[];
+interface NamedUsers {
+  users: RecipientRecord[];
   isOverLimit: boolean;
 }
 
 interface NamedRequest {
   organizationId: number;
   names: string[];
-  resolve: (named: NamedPeople) => void;
+  resolve: (named: NamedUsers) => void;
   reject: (error: unknown) => void;
 }
 
 /** Whom a simulation may take into account. */
 interface Visibility {
   projectId: number;
-  people: VisiblePeople;
+  visible: VisibleUsers;
 }
 
 /** Limits how many users an organization may have. */
@@ -102,20 +102,20 @@ export class RecipientReader {
     const organizationId = plan.organization.id;
     if ('names' in source) {
       const names = source.names.slice(page.after, page.after + page.limit);
-      const { people, isOverLimit } = await this.#findNamed(organizationId, names);
+      const { users, isOverLimit } = await this.#findNamed(organizationId, names);
       const next = page.after + names.length;
-      return { people, next: next < source.names.length ? next : undefined, isOverLimit };
+      return { users, next: next < source.names.length ? next : undefined, isOverLimit };
     }
-    const people = await this.#readPage(organizationId, plan.project.id, source, page);
-    const next = people.length < page.limit ? undefined : people.at(-1)!.position;
-    if (!('picks' in source)) return { people, next };
-    const picks = (person: RecipientRecord) => {
+    const users = await this.#readPage(organizationId, plan.project.id, source, page);
+    const next = users.length < page.limit ? undefined : users.at(-1)!.position;
+    if (!('picks' in source)) return { users, next };
+    const picks = (user: RecipientRecord) => {
       mark();
-      return isPicked(source.picks, person);
+      return isPicked(source.picks, user);
     };
-    const picked = await filterInSlices(people, picks);
-    if (this.#visibility?.people !== 'project') return { people: picked, next };
-    return { people: await filterVisible(this.#deps.pool, picked, plan.project.id, 'project'), next };
+    const picked = await filterInSlices(users, picks);
+    if (this.#visibility?.visible !== 'project') return { users: picked, next };
+    return { users: await filterVisible(this.#deps.pool, picked, plan.project.id, 'project'), next };
   }
 
   #readPage(
@@ -132,13 +132,13 @@ export class RecipientReader {
       reading = isList
         ? listMembersAsRecipients(pool, organizationId, projectId, fold(source.list), page)
         : listUsersAsRecipients(pool, organizationId, page);
-      reading = reading.then(people => markSuppressed(this.#deps, people));
+      reading = reading.then(users => markSuppressed(this.#deps, users));
       this.#pages.set(key, reading);
     }
     return reading;
   }
 
-  #findNamed(organizationId: number, names: string[]): Promise<NamedPeople> {
+  #findNamed(organizationId: number, names: string[]): Promise<NamedUsers> {
     return new Promise((resolve, reject) => {
       this.#named.push({ organizationId, names, resolve, reject });
       // Requests of the same turn of the event loop are answered together.
@@ -162,17 +162,17 @@ export class RecipientReader {
       if (!this.#usage) for (const [name, one] of missing) found.set(name, unknownRecipient(one));
       const overLimit = this.#usage && missing.length > 0 ? await this.#create(this.#usage, missing, found) : undefined;
       // Whether an unknown address is suppressed is not visible either.
-      const isRestricted = this.#visibility !== undefined && this.#visibility.people !== 'all';
+      const isRestricted = this.#visibility !== undefined && this.#visibility.visible !== 'all';
       await markSuppressed(
         this.#deps,
         [...found.values()].filter(({ user_id }) => !isRestricted || user_id !== 0),
       );
       for (const { organizationId, names, resolve } of requests) {
         const keys = names.map(name => keyOf(organizationId, fold(name)));
-        const people = new Set(keys.map(key => found.get(key)));
-        people.delete(undefined);
+        const users = new Set(keys.map(key => found.get(key)));
+        users.delete(undefined);
         resolve({
-          people: [...people] as RecipientRecord[],
+          users: [...users] as RecipientRecord[],
           isOverLimit: overLimit !== undefined && keys.some(key => overLimit.has(key)),
         });
       }
@@ -184,9 +184,9 @@ export class RecipientReader {
   async #find(requested: Map<string, NamedRecipient>): Promise<Map<string, RecipientRecord>> {
     const { pool } = this.#deps;
     const found = await findRecipientsByNameAcrossTenants(pool, [...requested.values()]);
-    const { projectId = 0, people: visible = 'all' } = this.#visibility ?? {};
-    const people = await filterVisible(pool, found, projectId, visible);
-    return new Map(people.map(person => [keyOf(person.organization_id, person.username), person]));
+    const { projectId = 0, visible = 'all' } = this.#visibility ?? {};
+    const users = await filterVisible(pool, found, projectId, visible);
+    return new Map(users.map(user => [keyOf(user.organization_id, user.username), user]));
   }
 
   /** Creates users and adds them to `found`. Returns the keys of those over the organization's user limit. */
@@ -200,17 +200,17 @@ export class RecipientReader {
       await this.#deps.db.transaction().execute(async trx => {
         const room = await usage.reserveUsers(trx, organizationId, some.length, currentTime());
         for (const [name] of some.slice(room)) overLimit.add(name);
-        const people = some.slice(0, room).map(([, { username, email }]) => ({ username, email }));
-        if (people.length === 0) return;
-        await createMissingUsers(trx, organizationId, people);
+        const users = some.slice(0, room).map(([, { username, email }]) => ({ username, email }));
+        if (users.length === 0) return;
+        await createMissingUsers(trx, organizationId, users);
         await addMissingEmails(
           trx,
           organizationId,
-          people.map(({ username }) => username),
+          users.map(({ username }) => username),
         );
       });
     }
-    for (const [name, person] of await this.#find(new Map(missing))) found.set(name, person);
+    for (const [name, user] of await this.#find(new Map(missing))) found.set(name, user);
     return overLimit;
   }
 }
@@ -218,15 +218,15 @@ export class RecipientReader {
 /** Leaves out the users of an organization that the caller may not see. */
 export async function filterVisible(
   pool: pg.Pool,
-  people: RecipientRecord[],
+  users: RecipientRecord[],
   projectId: number,
-  visible: VisiblePeople,
+  visible: VisibleUsers,
 ): Promise<RecipientRecord[]> {
-  if (visible === 'all' || people.length === 0) return people;
+  if (visible === 'all' || users.length === 0) return users;
   if (visible === 'none') return [];
-  const ids = people.map(({ user_id }) => user_id);
-  const members = await findProjectMembers(pool, people[0]!.organization_id, projectId, ids);
-  return people.filter(({ user_id }) => members.has(user_id));
+  const ids = users.map(({ user_id }) => user_id);
+  const members = await findProjectMembers(pool, users[0]!.organization_id, projectId, ids);
+  return users.filter(({ user_id }) => members.has(user_id));
 }
 
 /** A recipient named by a trigger. */
@@ -241,9 +241,9 @@ function keyOf(organizationId: number, username: string): string {
 }
 
 /** Returns whether the expression selects the user. One that fails, such as `length()` of a missing field, does not. */
-export function isPicked(picks: (user: unknown) => boolean, person: RecipientRecord): boolean {
+export function isPicked(picks: (user: unknown) => boolean, user: RecipientRecord): boolean {
   try {
-    return picks(describeUser(person));
+    return picks(describeUser(user));
   } catch {
     return false;
   }

@@ -66,7 +66,7 @@ export async function applyUnless(
   const open = decisions.filter(({ reason, dueAt }) => !reason || dueAt);
   if (open.length === 0) return decisions;
   const { organizationId, occurrenceId, notificationId, context } = escalation;
-  const users = [...new Set(open.map(({ person }) => person.user_id))];
+  const users = [...new Set(open.map(({ recipient }) => recipient.user_id))];
   const notified = Map.groupBy(
     await listStepDeliveries(pool, organizationId, occurrenceId, notificationId, users),
     row => row.user_id,
@@ -79,17 +79,17 @@ export async function applyUnless(
   for (const decision of open) {
     const paused = pause();
     if (paused) await paused;
-    const { user_id } = decision.person;
+    const { user_id } = decision.recipient;
     if (!reasons.has(user_id)) {
       const own = notified.get(user_id) ?? [];
       const facts = any ?? { sent: own.some(isSent), read: own.some(one => one.read_at !== null) };
       mark();
-      const scope = { context, user: describeUser(decision.person), ...facts, deliveries: own };
+      const scope = { context, user: describeUser(decision.recipient), ...facts, deliveries: own };
       reasons.set(user_id, evaluateUnless(step, scope));
     }
   }
   return decisions.map(decision => {
-    const reason = !decision.reason || decision.dueAt ? reasons.get(decision.person.user_id) : undefined;
+    const reason = !decision.reason || decision.dueAt ? reasons.get(decision.recipient.user_id) : undefined;
     return reason ? { ...decision, reason, detail: undefined, dueAt: undefined } : decision;
   });
 }

@@ -4,7 +4,7 @@ import { type Suppression, targetsOf } from '../core/audience/suppressions.ts';
 import { findSuppressionsAcrossTenants } from '../db/audience/suppressions.ts';
 import type { Plans } from './plans.ts';
 
-interface SuppressiblePerson {
+interface SuppressibleUser {
   organization_id: number;
   addresses: { name: string; value: string; suppression?: Suppression }[];
 }
@@ -13,17 +13,17 @@ interface SuppressiblePerson {
  * Sets `suppression` on the addresses of these recipients that are on the list, with one lookup for all of them; none if
  * their organizations have never had an entry. Returns the recipients.
  */
-export async function markSuppressed<Person extends SuppressiblePerson>(
+export async function markSuppressed<User extends SuppressibleUser>(
   { pool, plans }: { pool: pg.Pool; plans: Pick<Plans, 'suppresses'> },
-  people: Person[],
-): Promise<Person[]> {
+  users: User[],
+): Promise<User[]> {
   const suppressing = new Set<number>();
-  for (const id of new Set(people.map(person => person.organization_id))) {
+  for (const id of new Set(users.map(user => user.organization_id))) {
     if (await plans.suppresses(id)) suppressing.add(id);
   }
-  if (suppressing.size === 0) return people;
-  const addresses = people
-    .filter(person => suppressing.has(person.organization_id))
+  if (suppressing.size === 0) return users;
+  const addresses = users
+    .filter(user => suppressing.has(user.organization_id))
     .flatMap(({ organization_id: organizationId, addresses }) =>
       addresses.map(address => ({
         address,
@@ -45,7 +45,7 @@ export async function markSuppressed<Person extends SuppressiblePerson>(
     const suppression = entries.find(({ projects }) => !projects) ?? entries[0];
     if (suppression) address.suppression = suppression;
   }
-  return people;
+  return users;
 }
 
 function keyOf(wanted: { organizationId: number; channelType: string; target: string }): string {

@@ -23,7 +23,7 @@ export interface ThrottledMessage {
   positions: number[];
 }
 
-type ThrottledDecision = Pick<RecipientDecision, 'notification' | 'person' | 'reason' | 'dueAt' | 'isUrgent'>;
+type ThrottledDecision = Pick<RecipientDecision, 'notification' | 'recipient' | 'reason' | 'dueAt' | 'isUrgent'>;
 
 /**
  * Groups decisions by recipient and notification; omits those to which no throttle applies. A message that waits for the end
@@ -37,18 +37,18 @@ export function groupThrottledMessages(
   const { organization, topic } = plan;
   const groups = new Map<string, ThrottledMessage>();
   const keys = new Map<number, string>();
-  for (const [position, { notification, person, reason, dueAt, isUrgent }] of decisions.entries()) {
+  for (const [position, { notification, recipient, reason, dueAt, isUrgent }] of decisions.entries()) {
     if (reason && !dueAt) continue;
     const { throttle } = notification;
     const isCapped = organization.max_per_day !== null && !isUrgent && topic.category.kind !== 'required';
     if (!throttle && !isCapped) continue;
-    const name = `${notification.id} ${person.user_id}`;
+    const name = `${notification.id} ${recipient.user_id}`;
     const group = groups.get(name);
     if (group) {
       group.positions.push(position);
       continue;
     }
-    const base = { organizationId: organization.id, userId: person.user_id };
+    const base = { organizationId: organization.id, userId: recipient.user_id };
     const claims: OrganizationClaim[] = [];
     if (throttle) {
       const key = keys.get(notification.id) ?? throttle.keyOf(context);

@@ -1,6 +1,7 @@
 /** Settings and signatures (Signature Version 4) of AWS services. */
 import { createHash, createHmac } from 'node:crypto';
 import { Type } from 'typebox';
+import { optionalBoolean, optionalString } from '../core/optional.ts';
 import { roleNotAllowed } from './aws-role.ts';
 import { secretKey } from './fields.ts';
 import type { Failure } from './http-outcome.ts';
@@ -16,34 +17,28 @@ export function awsSettings(permission: string, regionOf: string) {
       description: `The AWS region${regionOf}, such as eu-central-1.`,
       examples: ['eu-central-1'],
     }),
-    access_key_id: Type.Optional(
-      Type.String({
-        minLength: 16,
-        maxLength: 128,
-        pattern: '^\\w+$',
-        patternHint: 'must be letters and digits',
-        description: `The access key ID of a user with the permission ${permission}. Required without use_role.`,
-        examples: ['AKIAIOSFODNN7EXAMPLE'],
-      }),
-    ),
+    access_key_id: optionalString({
+      minLength: 16,
+      maxLength: 128,
+      pattern: '^\\w+$',
+      patternHint: 'must be letters and digits',
+      description: `The access key ID of a user with the permission ${permission}. Required without use_role.`,
+      examples: ['AKIAIOSFODNN7EXAMPLE'],
+    }),
     secret_access_key: Type.Optional(secretKey('The secret access key.')),
-    use_role: Type.Optional(
-      Type.Boolean({
-        description:
-          'Whether to use the AWS role that Belfry runs with instead of an access key. The operator must allow it for the ' +
-          'organization with BELFRY_AWS_ROLE_FOR. Default: false.',
-      }),
-    ),
-    session_token: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 4096,
-        pattern: '^[!-~]+$',
-        patternHint: 'must not contain spaces',
-        secret: true,
-        description: 'Only for temporary credentials.',
-      }),
-    ),
+    use_role: optionalBoolean({
+      description:
+        'Whether to use the AWS role that Belfry runs with instead of an access key. The operator must allow it for the ' +
+        'organization with BELFRY_AWS_ROLE_FOR. Default: false.',
+    }),
+    session_token: optionalString({
+      minLength: 1,
+      maxLength: 4096,
+      pattern: '^[!-~]+$',
+      patternHint: 'must not contain spaces',
+      secret: true,
+      description: 'Only for temporary credentials.',
+    }),
   };
 }
 

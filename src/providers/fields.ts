@@ -1,13 +1,12 @@
 /** Settings that providers of every medium share. */
 import { Type } from 'typebox';
+import { optionalInteger, optionalString } from '../core/optional.ts';
 
-export const TimeoutMs = Type.Optional(
-  Type.Integer({
-    minimum: 100,
-    maximum: 300_000,
-    description: 'How long to wait for a response, in milliseconds. Default: 10000.',
-  }),
-);
+export const TimeoutMs = optionalInteger({
+  minimum: 100,
+  maximum: 300_000,
+  description: 'How long to wait for a response, in milliseconds. Default: 10000.',
+});
 
 /** A URL to which credentials are sent. */
 export const apiUrl = {
@@ -21,12 +20,10 @@ export const apiUrl = {
 
 /** The optional URL of an HTTP API. */
 export function endpoint(defaultUrl: string, example: string) {
-  return Type.Optional(
-    Type.String({
-      ...apiUrl,
-      description: `The URL of the API, such as ${example}. Default: ${defaultUrl}.`,
-    }),
-  );
+  return optionalString({
+    ...apiUrl,
+    description: `The URL of the API, such as ${example}. Default: ${defaultUrl}.`,
+  });
 }
 
 /** The URL of the user's own server. */
@@ -48,16 +45,14 @@ export function secretKey(description: string) {
 
 /** The optional secret by which requests of the service, which report what became of messages, are recognized. */
 export function webhookSecret(description: string) {
-  return Type.Optional(
-    Type.String({
-      secret: true,
-      minLength: 1,
-      maxLength: 1_024,
-      pattern: '^[!-~]+$',
-      patternHint: 'must not contain spaces',
-      description,
-    }),
-  );
+  return optionalString({
+    secret: true,
+    minLength: 1,
+    maxLength: 1_024,
+    pattern: '^[!-~]+$',
+    patternHint: 'must not contain spaces',
+    description,
+  });
 }
 
 /** For services that sign nothing. */
@@ -66,15 +61,13 @@ export const webhookCredentials = webhookSecret(
 );
 
 /** The address of the channel's feedback, for services that need it with every message. */
-export const statusCallback = Type.Optional(
-  Type.String({
-    maxLength: 2048,
-    pattern: '^https?://[^\\s/?#@]+/\\S+$',
-    format: 'url',
-    patternHint: 'must be an http or https URL with a path and without a user name',
-    description: 'Where the service reports what became of a message: the address that the channel shows.',
-  }),
-);
+export const statusCallback = optionalString({
+  maxLength: 2048,
+  pattern: '^https?://[^\\s/?#@]+/\\S+$',
+  format: 'url',
+  patternHint: 'must be an http or https URL with a path and without a user name',
+  description: 'Where the service reports what became of a message: the address that the channel shows.',
+});
 
 /** Joins base and path with one slash between them. */
 export function join(base: string, path: string): string {

@@ -5,7 +5,7 @@
 
 import { type Outbound, OutboundError, type OutboundRequest, type OutboundResponse } from '../lib/network/outbound.ts';
 import { currentTime } from '../lib/time/clock.ts';
-import type { Outcome } from './sending.ts';
+import { httpSender, type Outcome, type Outgoing, type Sender, type Tools } from './sending.ts';
 
 export type Failure = Extract<Outcome, { ok: false }>;
 
@@ -71,6 +71,14 @@ async function sendOnce(outbound: Outbound, send: HttpSend): Promise<Outcome> {
   const detail = (classified && 'reason' in classified && classified.reason) || errorText?.(answer);
   if (detail) failure.reason = toReason(`${answer.status}: ${detail}`, secrets);
   return { ...failure, ...classified, ok: false, reason: failure.reason };
+}
+
+/** Returns the `open` of a provider that makes one request for each message. */
+export function requestSender<Settings extends { timeout_ms?: number }>(
+  toRequest: (outgoing: Outgoing, settings: Settings) => HttpSend,
+): (settings: Settings, tools: Pick<Tools, 'outbound'>) => Sender {
+  return (settings, { outbound }) =>
+    httpSender(outgoing => sendHttp(outbound, { timeoutMs: settings.timeout_ms, ...toRequest(outgoing, settings) }));
 }
 
 function encode({ json, form, headers }: HttpSend): Pick<OutboundRequest, 'headers' | 'body'> {

@@ -1,6 +1,7 @@
 /** What providers share that show buttons or read replies. */
-import { Type } from 'typebox';
+
 import type { Button } from '../core/message/buttons.ts';
+import { optionalBoolean } from '../core/optional.ts';
 import { truncate } from './chat-text.ts';
 import type { InteractionResponse } from './provider.ts';
 
@@ -13,12 +14,10 @@ export function jsonResponse(value: object): InteractionResponse {
 /** People wait for the answer, and some services for the response: Slack gives up after 3 seconds. */
 export const answerTimeoutMs = 2_000;
 
-export const anyoneMayAct = Type.Optional(
-  Type.Boolean({
-    description:
-      'Whether everyone who sees a message may press its buttons. Default: false, only users who have an address of this channel type.',
-  }),
-);
+export const anyoneMayAct = optionalBoolean({
+  description:
+    'Whether everyone who sees a message may press its buttons. Default: false, only users who have an address of this channel type.',
+});
 
 /** A button as a service shows it: it either reports that it was pressed, or opens a page. */
 export type ShownButton = { label: string; isMain: boolean } & (

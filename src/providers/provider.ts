@@ -16,6 +16,7 @@ import type { Json, JsonObject } from '../core/json.ts';
 import { lookUp } from '../core/lookup.ts';
 import type { MailSender } from '../core/mail-domain/examine.ts';
 import type { UpdateAction } from '../core/message/message-updates.ts';
+import { optionalInteger } from '../core/optional.ts';
 import type { Outcome, Sender, Tools } from './sending.ts';
 
 export interface Provider<Settings extends TObject = TObject> {
@@ -28,9 +29,9 @@ export interface Provider<Settings extends TObject = TObject> {
   settings: Settings;
   /**
    * Whether it deduplicates messages by our id, so that sending again is harmless after a lost answer. A Message-ID alone
-   * is not enough: mail servers accept the same one twice.
+   * is not enough: mail servers accept the same one twice. Default: it does not.
    */
-  dedupes: boolean;
+  dedupes?: boolean;
   /** Which content it needs: everything (the default), or only text, so that no layout is rendered. */
   reads?: 'all' | 'text';
   /** What recipients see beyond plain text; email is always HTML. Shown in the comparison of providers. */
@@ -144,22 +145,18 @@ export function listUpdatable(providers: Providers): string[] {
 
 /** Settings of every provider that has any: its limit per day, which the engine enforces. */
 export const dayLimitSettings = {
-  per_day: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 1_000_000_000,
-      description:
-        'Maximum messages per day in UTC, across all workers. The others wait for the next day. Absent: no limit.',
-    }),
-  ),
-  warm_up_start: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 1_000_000_000,
-      description:
-        'Maximum messages on the first day. The limit then grows every day until it reaches per_day. Absent: per_day.',
-    }),
-  ),
+  per_day: optionalInteger({
+    minimum: 1,
+    maximum: 1_000_000_000,
+    description:
+      'Maximum messages per day in UTC, across all workers. The others wait for the next day. Absent: no limit.',
+  }),
+  warm_up_start: optionalInteger({
+    minimum: 1,
+    maximum: 1_000_000_000,
+    description:
+      'Maximum messages on the first day. The limit then grows every day until it reaches per_day. Absent: per_day.',
+  }),
   warm_up_growth: Type.Optional(
     Type.Number({
       minimum: 1.1,

@@ -162,7 +162,7 @@ test('an expired entry counts as absent, can be added again, and is deleted by m
 
 test('an organization without entries looks nothing up, and one with entries once for all recipients', async () => {
   const { deps } = service.runtime;
-  const people = (organization_id: number) =>
+  const users = (organization_id: number) =>
     Array.from({ length: 500 }, (_, i) => ({
       organization_id,
       addresses: [{ name: 'email', value: i === 7 ? 'Fax@acme.test' : `user${i}@six.test` }],
@@ -174,9 +174,9 @@ test('an organization without entries looks nothing up, and one with entries onc
     .values({ slug: 'six', name: 'Six' })
     .returning('id')
     .executeTakeFirstOrThrow();
-  await markSuppressed(counted, people(without.id));
+  await markSuppressed(counted, users(without.id));
   expect(query).not.toHaveBeenCalled();
-  const marked = await markSuppressed(counted, people(tenants.acme.id));
+  const marked = await markSuppressed(counted, users(tenants.acme.id));
   expect(query).toHaveBeenCalledTimes(1);
   expect(marked.filter(({ addresses }) => (addresses[0] as { suppression?: object }).suppression)).toHaveLength(1);
 });

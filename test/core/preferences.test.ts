@@ -76,7 +76,7 @@ const circumstancesOf = (topic: Topic) => ({
   isUrgent: false,
   now: 0,
 });
-const personWith = (choices: Choices | null): Recipient => ({
+const recipientWith = (choices: Choices | null): Recipient => ({
   user_id: 1,
   username: 'jane@acme.test',
   email: 'jane@acme.test',
@@ -99,7 +99,7 @@ describe('precedence', () => {
           const expected = reference(category, event, type, choices);
           const [decision] = decide(
             channelOf(type),
-            personWith(toChoices(choices)),
+            recipientWith(toChoices(choices)),
             {},
             circumstancesOf({ category, event }),
           );
@@ -153,7 +153,7 @@ describe('precedence', () => {
   });
 
   test('does not apply to rooms, where one reader must not decide for the others', () => {
-    const off = personWith(toChoices([{ scope: 'everything', type: '', on: false }]));
+    const off = recipientWith(toChoices([{ scope: 'everything', type: '', on: false }]));
     const topic = { category: generalCategory, event: 'shop/web/sale' };
     expect(
       decide({ ...channelOf('slack'), reach: 'room' }, off, {}, circumstancesOf(topic))[0]?.reason,

@@ -70,9 +70,9 @@ test('a waiting delivery is suppressed once its address is on the list, but not 
   };
   const notifications = [{ id: 1, active: true, channels: ['email'] }];
   const plan = { active: true, paused: false, topic, notifications, organization: circumstances.defaults };
-  const check = (person: Recipient) => {
+  const check = (user: Recipient) => {
     const via = { ...channel('email'), paused: false, bulkPaused: false, providers: [{}] };
-    return recheck({ delivery, occurrence, person, channel: via, plan }, 0);
+    return recheck({ delivery, occurrence, recipient: user, channel: via, plan }, 0);
   };
   expect(check(recipient({}))).toBeUndefined();
   expect(check(recipient({ suppression }))).toEqual({ status: 'suppressed', reason: 'address.suppressed', detail });

@@ -31,8 +31,8 @@ async function nextPage(tenant: Tenant, cursor: Cursor | null): Promise<Page> {
   const recipients = new RecipientReader(deps, {});
   const request = { context: {}, options: {}, cursor, limit: 2, now: Date.now() };
   const page = await decidePage({ plans: deps.plans, recipients }, plan, request);
-  const decisions = page.decisions.map(({ notification, person, reason }) =>
-    [notification.name, person.email, ...(reason ? [reason] : [])].join(' '),
+  const decisions = page.decisions.map(({ notification, recipient, reason }) =>
+    [notification.name, recipient.email, ...(reason ? [reason] : [])].join(' '),
   );
   return { decisions, cursor: page.cursor };
 }

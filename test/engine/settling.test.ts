@@ -23,7 +23,7 @@ test('a failed settlement rejects after all deliveries were processed, without u
   const occurrence = { cancelled_at: new Date(), due_at: new Date() };
   const ready = Array.from({ length: 300 }, (_, id) => ({
     delivery: { id, occurrence_id: 'o', provider_attempts: 1, attempts: 1 } as Delivery,
-    state: { occurrence, person: {}, readAt: 0 },
+    state: { occurrence, recipient: {}, readAt: 0 },
   }));
   const unhandled: unknown[] = [];
   const onRejection = (error: unknown) => unhandled.push(error);

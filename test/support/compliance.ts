@@ -123,7 +123,6 @@ export function complianceSuite<S extends TObject>(name: string, suite: Complian
     it('describes its settings and secrets', () => {
       expect(provider.name).toBe(name);
       expect(provider.summary).toMatch(/\.$/);
-      expect(typeof provider.dedupes).toBe('boolean');
       expect(shapeErrors(provider.settings, suite.settings(peer.url))).toEqual([]);
     });
 

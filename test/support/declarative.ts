@@ -200,7 +200,7 @@ export async function run(
 ): Promise<Outcome> {
   const outcome: Outcome = { code: 0, out: '', err: '' };
   try {
-    outcome.code = await commands[name].run(args, {
+    const code = await commands[name].run(args, {
       env,
       config: loadConfig(env),
       print: text => {
@@ -222,6 +222,7 @@ export async function run(
       loadFeedbackReaders: async () => ({}),
       serve: async () => {},
     });
+    outcome.code = code || 0;
   } catch (error) {
     outcome.code = 1;
     outcome.err += formatError(error);

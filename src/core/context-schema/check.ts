@@ -79,9 +79,7 @@ function compile(schema: Json): Check {
   const cost = 1 + checks.length / 8;
   return (value, run) => {
     step(run, cost);
-    let isValid = true;
-    for (const check of checks) if (!check(value, run)) isValid = false;
-    return isValid;
+    return every(checks, check => check(value, run));
   };
 }
 
@@ -163,6 +161,23 @@ function mistakesOf(run: Run, value: Json, check: Check): Mistake[] | undefined 
   return isValid ? undefined : inner.errors;
 }
 
+/** Creates a check of objects only, or of arrays only: other values are valid. */
+const forObjects =
+  (check: (value: JsonObject, run: Run) => boolean): Check =>
+  (value, run) =>
+    !isObject(value) || check(value, run);
+const forArrays =
+  (check: (value: Json[], run: Run) => boolean): Check =>
+  (value, run) =>
+    !Array.isArray(value) || check(value, run);
+
+/** Returns whether all are valid. Checks all of them, to report every mistake. */
+function every<T>(items: Iterable<T>, isValid: (item: T) => boolean): boolean {
+  let areValid = true;
+  for (const item of items) if (!isValid(item)) areValid = false;
+  return areValid;
+}
+
 function compileMap(schemas: JsonObject): Map<string, Check> {
   return new Map(Object.entries(schemas).map(([name, schema]) => [name, compile(schema)]));
 }
@@ -220,110 +235,79 @@ const keywords: Record<string, Make> = {
 
   minItems: forSize('minItems', 'array', '', atLeast),
   maxItems: forSize('maxItems', 'array', '', atMost),
-  uniqueItems: (isUnique: boolean, schema) => (value, run) => {
-    if (!isUnique || !Array.isArray(value)) return true;
-    const isValid = new Set(value.map(item => textOf(run, item))).size === value.length;
-    return isValid || fail(run, schema, 'uniqueItems', {}, 'must not contain duplicate items');
-  },
+  uniqueItems: (isUnique: boolean, schema) =>
+    forArrays((value, run) => {
+      const isValid = !isUnique || new Set(value.map(item => textOf(run, item))).size === value.length;
+      return isValid || fail(run, schema, 'uniqueItems', {}, 'must not contain duplicate items');
+    }),
   prefixItems: (schemas: Json[]) => {
     const checks = schemas.map(compile);
-    return (value, run) => {
-      if (!Array.isArray(value)) return true;
-      let isValid = true;
-      for (const [i, check] of checks.entries()) {
-        if (i < value.length && !at(run, i, value[i]!, check)) isValid = false;
-      }
-      return isValid;
-    };
+    return forArrays((value, run) =>
+      every(checks.entries(), ([i, check]) => i >= value.length || at(run, i, value[i]!, check)),
+    );
   },
   items: (items: Json, { prefixItems = [] }) => {
     const check = compile(items);
     const first = (prefixItems as Json[]).length;
-    return (value, run) => {
-      if (!Array.isArray(value)) return true;
-      let isValid = true;
-      for (let i = first; i < value.length; i++) if (!at(run, i, value[i]!, check)) isValid = false;
-      return isValid;
-    };
+    return forArrays((value, run) => every(value.entries(), ([i, item]) => i < first || at(run, i, item, check)));
   },
 
   minProperties: forSize('minProperties', 'object', 'must have at least # fields', atLeast),
   maxProperties: forSize('maxProperties', 'object', 'must have at most # fields', atMost),
-  required: (names: string[], schema) => (value, run) => {
-    if (!isObject(value)) return true;
-    step(run, names.length / 8);
-    let isValid = true;
-    for (const missingProperty of names) {
-      if (!Object.hasOwn(value, missingProperty)) isValid = fail(run, schema, 'required', { missingProperty });
-    }
-    return isValid;
-  },
+  required: (names: string[], schema) =>
+    forObjects((value, run) => {
+      step(run, names.length / 8);
+      return every(
+        names,
+        name => Object.hasOwn(value, name) || fail(run, schema, 'required', { missingProperty: name }),
+      );
+    }),
   dependentRequired: (needs: Record<string, string[]>) => {
     const checks = Object.entries(needs).map(([name, names]) => ({ name, check: compile({ required: names }) }));
-    return (value, run) => {
-      if (!isObject(value)) return true;
+    return forObjects((value, run) => {
       step(run, checks.length / 8);
-      return checks.filter(({ name, check }) => Object.hasOwn(value, name) && !check(value, run)).length === 0;
-    };
+      return every(checks, ({ name, check }) => !Object.hasOwn(value, name) || check(value, run));
+    });
   },
   properties: (schemas: JsonObject) => {
     const checks = compileMap(schemas);
-    return (value, run) => {
-      if (!isObject(value)) return true;
+    return forObjects((value, run) => {
       step(run, checks.size / 8);
-      let isValid = true;
-      for (const [name, check] of checks) {
-        if (Object.hasOwn(value, name) && !at(run, name, value[name]!, check)) isValid = false;
-      }
-      return isValid;
-    };
+      return every(checks, ([name, check]) => !Object.hasOwn(value, name) || at(run, name, value[name]!, check));
+    });
   },
   patternProperties: (schemas: JsonObject) => {
     const checks = [...compileMap(schemas)].map(([source, check]) => ({ pattern: patternOf(source), check }));
-    return (value, run) => {
-      if (!isObject(value)) return true;
-      let isValid = true;
-      for (const name of fieldsOf(run, value)) {
-        for (const { pattern, check } of checks) {
-          if (matches(run, pattern, name) && !at(run, name, value[name]!, check)) isValid = false;
-        }
-      }
-      return isValid;
-    };
+    return forObjects((value, run) =>
+      every(fieldsOf(run, value), name =>
+        every(checks, ({ pattern, check }) => !matches(run, pattern, name) || at(run, name, value[name]!, check)),
+      ),
+    );
   },
   additionalProperties: (schema: Json, parent) => {
     const { properties = {}, patternProperties = {} } = parent as { [keyword: string]: JsonObject };
     const named = new Set(Object.keys(properties));
     const patterns = Object.keys(patternProperties).map(patternOf);
     const check = compile(schema);
-    return (value, run) => {
-      if (!isObject(value)) return true;
-      let isValid = true;
-      for (const name of fieldsOf(run, value)) {
+    return forObjects((value, run) =>
+      every(fieldsOf(run, value), name => {
         step(run, 1);
-        if (named.has(name) || patterns.some(pattern => matches(run, pattern, name))) continue;
-        if (schema === false) {
-          isValid = fail(run, parent, 'additionalProperties', { additionalProperty: name });
-        } else if (!at(run, name, value[name]!, check)) isValid = false;
-      }
-      return isValid;
-    };
+        if (named.has(name) || patterns.some(pattern => matches(run, pattern, name))) return true;
+        if (schema === false) return fail(run, parent, 'additionalProperties', { additionalProperty: name });
+        return at(run, name, value[name]!, check);
+      }),
+    );
   },
   propertyNames: (schema: Json) => {
     const check = compile(schema);
-    return (value, run) => {
-      if (!isObject(value)) return true;
-      let isValid = true;
-      for (const name of fieldsOf(run, value)) if (!at(run, name, name, check)) isValid = false;
-      return isValid;
-    };
+    return forObjects((value, run) => every(fieldsOf(run, value), name => at(run, name, name, check)));
   },
 
   allOf: (schemas: Json[]) => {
     const checks = schemas.map(compile);
     return (value, run) => {
       step(run, checks.length / 8);
-      return checks.filter(check => !check(value, run)).length === 0;
+      return every(checks, check => check(value, run));
     };
   },
   anyOf: (schemas: Json[]) => {

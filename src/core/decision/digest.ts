@@ -7,6 +7,7 @@ import { type Static, Type } from 'typebox';
 import { parseDuration } from '../durations.ts';
 import { expressionLimits } from '../expressions/expressions.ts';
 import type { JsonObject } from '../json.ts';
+import { optionalInteger, optionalString } from '../optional.ts';
 import { isTimezone } from './quiet-hours.ts';
 
 const minuteMs = 60_000;
@@ -34,26 +35,22 @@ export const Digest = Type.Object(
       description:
         "How long items are collected, counted from the first one: 30m, 1h, 1d. Or when the digest closes, as a cron expression in the recipient's time zone: `0 8 * * 1-5`. It closes after 31 days at the latest.",
     }),
-    key: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: expressionLimits.source,
-        description:
-          'JMESPath over the context, such as `server`: items with different values go into separate digests. Defaults to one digest for all items.',
-      }),
-    ),
+    key: optionalString({
+      minLength: 1,
+      maxLength: expressionLimits.source,
+      description:
+        'JMESPath over the context, such as `server`: items with different values go into separate digests. Defaults to one digest for all items.',
+    }),
     first: Type.Optional(
       Type.Enum(['wait', 'send'], {
         description: 'Whether the first item waits with the others or is sent immediately. Defaults to wait.',
       }),
     ),
-    max: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: digestLimits.max,
-        description: `The maximum number of items in the message; the rest is counted in \`more\`. Defaults to ${digestLimits.defaultMax}.`,
-      }),
-    ),
+    max: optionalInteger({
+      minimum: 1,
+      maximum: digestLimits.max,
+      description: `The maximum number of items in the message; the rest is counted in \`more\`. Defaults to ${digestLimits.defaultMax}.`,
+    }),
   },
   { additionalProperties: false },
 );

@@ -5,6 +5,7 @@
 import { type Static, Type } from 'typebox';
 import type { Category } from '../configuration/nouns/category.ts';
 import { lookUp } from '../lookup.ts';
+import { optionalString } from '../optional.ts';
 import { limits, slugPattern } from '../text/text.ts';
 
 export const generalSlug = 'general';
@@ -111,25 +112,23 @@ export function localizeCategory({ name, description, locales }: Category, local
 /** A choice in the API; without a category and an event it covers everything. */
 export const PreferenceChange = Type.Object(
   {
-    category: Type.Optional(
-      Type.String({
-        maxLength: limits.slug,
-        pattern: slugPattern,
-        patternHint: 'must be the slug of a category',
-        description: 'Slug. With neither a category nor an event, the choice covers everything.',
-      }),
-    ),
-    event: Type.Optional(
-      Type.String({
-        maxLength: 3 * limits.slug + 2,
-        pattern: '^[a-z0-9_-]+/[a-z0-9_-]+/[a-z0-9_-]+$',
-        patternHint: 'must be project/application/event, such as shop/web/order-paid',
-        description: 'project/application/event',
-      }),
-    ),
-    channel_type: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 20, description: 'Such as `email`. Defaults to all channel types.' }),
-    ),
+    category: optionalString({
+      maxLength: limits.slug,
+      pattern: slugPattern,
+      patternHint: 'must be the slug of a category',
+      description: 'Slug. With neither a category nor an event, the choice covers everything.',
+    }),
+    event: optionalString({
+      maxLength: 3 * limits.slug + 2,
+      pattern: '^[a-z0-9_-]+/[a-z0-9_-]+/[a-z0-9_-]+$',
+      patternHint: 'must be project/application/event, such as shop/web/order-paid',
+      description: 'project/application/event',
+    }),
+    channel_type: optionalString({
+      minLength: 1,
+      maxLength: 20,
+      description: 'Such as `email`. Defaults to all channel types.',
+    }),
     enabled: Type.Unsafe<boolean | null>({
       type: ['boolean', 'null'],
       description: 'Null removes the choice, so that the next broader one decides.',

@@ -5,6 +5,7 @@
 import { Temporal } from 'temporal-polyfill';
 import { type Static, Type } from 'typebox';
 import { lookUp } from '../lookup.ts';
+import { optionalBoolean } from '../optional.ts';
 
 /** In ISO order: Monday is 1. */
 export const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
@@ -18,9 +19,9 @@ const Time = (description: string) =>
 
 export const QuietHours = Type.Object(
   {
-    enabled: Type.Optional(
-      Type.Boolean({ description: "False turns quiet hours off, overriding the organization's. Defaults to true." }),
-    ),
+    enabled: optionalBoolean({
+      description: "False turns quiet hours off, overriding the organization's. Defaults to true.",
+    }),
     from: Type.Optional(Time('When they begin, in local time: 22:00')),
     to: Type.Optional(Time('When they end: 07:00. A time before `from` is on the next day.')),
     weekdays: Type.Optional(

@@ -39,7 +39,7 @@ interface RecheckNotification {
 interface RecheckInput {
   delivery: { address: string | null; priority: number; provider_index: number; notification_id: number; step: number };
   occurrence: (OccurrenceEnd & { expires_at: Date | null; due_at: Date }) | undefined;
-  person: Recipient | undefined;
+  recipient: Recipient | undefined;
   channel:
     | (DecisionChannel & { paused: boolean; bulkPaused: boolean; readonly providers: readonly unknown[] })
     | undefined;
@@ -68,7 +68,7 @@ export type RecheckResult =
  * the expiry may have begun.
  */
 export function recheck(
-  { delivery, occurrence, person, channel, plan }: RecheckInput,
+  { delivery, occurrence, recipient, channel, plan }: RecheckInput,
   now: number,
 ): RecheckResult | undefined {
   const end = (status: 'cancelled' | 'expired' | 'suppressed', reason: Reason, detail?: string): RecheckResult => ({
@@ -86,20 +86,20 @@ export function recheck(
   if (!notification) return end('cancelled', 'notification.missing');
   if (isGivenUp(delivery, occurrence, notification, now)) return end('expired', 'gave_up');
   if (!notification.active) return end('suppressed', 'notification.inactive');
-  if (!person) return end('suppressed', 'user.missing');
-  if (person.locked) return end('suppressed', 'user.locked');
+  if (!recipient) return end('suppressed', 'user.missing');
+  if (recipient.locked) return end('suppressed', 'user.locked');
   if (!channel) return end('suppressed', 'channel.missing');
   if (!usesChannel(notification, channel)) return end('suppressed', 'notification.channel');
-  const optedOut = refuseByPreference(channel, person, plan.topic);
+  const optedOut = refuseByPreference(channel, recipient, plan.topic);
   if (optedOut) return end('suppressed', optedOut.reason, optedOut.detail);
   if (!channel.enabled) return end('suppressed', 'channel.disabled');
   if (!channel.providers[delivery.provider_index]) return end('suppressed', 'channel.unusable');
   if (channel.reach === 'address') {
-    const address = person.addresses.filter(({ value }) => value === delivery.address);
+    const address = recipient.addresses.filter(({ value }) => value === delivery.address);
     if (address.length === 0) return end('suppressed', 'address.removed');
     if (address.every(one => one.disabled)) return end('suppressed', 'address.disabled');
   }
-  const suppression = person.addresses.find(
+  const suppression = recipient.addresses.find(
     one => one.suppression && one.value === delivery.address && addressKind(one.name) === channel.type,
   )?.suppression;
   if (suppression && stopsChannel(suppression, channel)) {
@@ -112,7 +112,7 @@ export function recheck(
   if (plan.paused) return { status: 'held', reason: 'event.paused' };
   const { topic, organization } = plan;
   const circumstances = { topic, defaults: organization, isUrgent: delivery.priority === urgent, now };
-  const dueAt = findQuietWait(channel, person, circumstances);
+  const dueAt = findQuietWait(channel, recipient, circumstances);
   return dueAt && { status: 'quiet', reason: 'quiet_hours', dueAt };
 }
 

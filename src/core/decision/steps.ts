@@ -6,6 +6,7 @@ import { type Static, Type } from 'typebox';
 import { durationPattern, parseDuration } from '../durations.ts';
 import { expressionLimits, findFilterMistake } from '../expressions/expressions.ts';
 import { isObject } from '../json.ts';
+import { optionalInteger, optionalString } from '../optional.ts';
 import { limits, slugPattern } from '../text/text.ts';
 
 export const stepLimits = { steps: 20, repeat: 20, runs: 50, giveUpDays: 7 } as const;
@@ -25,15 +26,13 @@ const duration = (description: string) =>
 export const Step = Type.Object(
   {
     after: Type.Optional(duration('How long after the previous step, such as 10m. Defaults to immediately.')),
-    unless: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: expressionLimits.source,
-        description:
-          'When to skip the step: `sent`, `read`, `acknowledged`, or JMESPath over `context`, `user`, `sent`, `read` and ' +
-          '`deliveries`. Evaluated when the step is due. An acknowledgement always ends all steps.',
-      }),
-    ),
+    unless: optionalString({
+      minLength: 1,
+      maxLength: expressionLimits.source,
+      description:
+        'When to skip the step: `sent`, `read`, `acknowledged`, or JMESPath over `context`, `user`, `sent`, `read` and ' +
+        '`deliveries`. Evaluated when the step is due. An acknowledgement always ends all steps.',
+    }),
     channels: Type.Array(
       Type.String({
         maxLength: limits.slug,
@@ -53,13 +52,11 @@ export const Step = Type.Object(
         },
       ),
     ),
-    repeat: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: stepLimits.repeat,
-        description: 'How many times the step runs in total, `after` apart. Defaults to 1.',
-      }),
-    ),
+    repeat: optionalInteger({
+      minimum: 1,
+      maximum: stepLimits.repeat,
+      description: 'How many times the step runs in total, `after` apart. Defaults to 1.',
+    }),
   },
   { additionalProperties: false },
 );

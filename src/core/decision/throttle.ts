@@ -5,6 +5,7 @@
 import { type Static, Type } from 'typebox';
 import { durationPattern, parseDuration } from '../durations.ts';
 import { expressionLimits } from '../expressions/expressions.ts';
+import { optionalString } from '../optional.ts';
 
 export const throttleLimits = { max: 1_000, days: 30 } as const;
 export const dayMs = 86_400_000;
@@ -21,14 +22,12 @@ export const Throttle = Type.Object(
       patternHint: 'must be a duration such as 30m, 1h or 7d',
       description: '…within this time: 30m, 1h, 7d. The maximum is 30d.',
     }),
-    key: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: expressionLimits.source,
-        description:
-          'JMESPath over the context, such as `server`: messages with different values are counted separately. Defaults to counting all messages together.',
-      }),
-    ),
+    key: optionalString({
+      minLength: 1,
+      maxLength: expressionLimits.source,
+      description:
+        'JMESPath over the context, such as `server`: messages with different values are counted separately. Defaults to counting all messages together.',
+    }),
     overflow: Type.Optional(
       Type.Enum(['drop', 'digest'], {
         description:

@@ -19,6 +19,8 @@ export interface SpfSubject {
 }
 
 interface Walk {
+  dns: Lookups;
+  findings: Findings;
   lookups: number;
   voids: string[];
   /** What the record authorizes. */
@@ -54,10 +56,10 @@ export function examineSpf(dns: Lookups, findings: Findings, subject: SpfSubject
     return;
   }
   const record = parseSpf(records[0]!);
-  const walk: Walk = { lookups: 0, voids: [], networks: [], isOpen: false, isIncomplete: false };
+  const walk: Walk = { dns, findings, lookups: 0, voids: [], networks: [], isOpen: false, isIncomplete: false };
   for (const mistake of record.mistakes) findings.add('error', 'spf.syntax', `The SPF record of ${domain} ${mistake}.`);
   reportEnding(findings, domain, record);
-  follow(dns, findings, walk, domain, record, [domain], true);
+  follow(walk, domain, record, [domain], true);
   if (walk.lookups > maxLookups) {
     findings.add(
       'error',
@@ -73,7 +75,7 @@ export function examineSpf(dns: Lookups, findings: Findings, subject: SpfSubject
       `The SPF record of ${domain} names ${walk.voids.length} domains without records (${names}); receivers accept ${maxVoidLookups}: ` +
         'remove them.',
     );
-  } else if (server && record.mistakes.length === 0) reportServer(findings, walk, domain, record, server);
+  } else if (server && record.mistakes.length === 0) reportServer(walk, domain, record, server);
 }
 
 function reportMissing(findings: Findings, { domain, returnPath, server }: SpfSubject, almost: string | undefined) {
@@ -133,8 +135,6 @@ function reportEnding(findings: Findings, domain: string, record: SpfRecord): vo
 
 /** Counts the lookups of a record and of what it includes, and collects what it authorizes. */
 function follow(
-  dns: Lookups,
-  findings: Findings,
   walk: Walk,
   domain: string,
   { terms }: SpfRecord,
@@ -155,7 +155,7 @@ function follow(
     if (++walk.lookups > maxLookups) return;
     const target = term.domain ?? domain;
     if (name === 'ptr') {
-      findings.add(
+      walk.findings.add(
         'warning',
         'spf.ptr',
         `The SPF record of ${domain} has "${term.text}", which is slow and which many receivers ignore: remove it.`,
@@ -163,20 +163,14 @@ function follow(
       );
       walk.isOpen = true;
     } else if (hasMacro(target)) walk.isOpen = true;
-    else if (name === 'include' || name === 'redirect') enter(dns, findings, walk, domain, term, trail, authorizes);
-    else readHosts(dns, findings, walk, domain, term, authorizes);
+    else if (name === 'include' || name === 'redirect') enter(walk, domain, term, trail, authorizes);
+    else readHosts(walk, domain, term, authorizes);
   }
 }
 
-function enter(
-  dns: Lookups,
-  findings: Findings,
-  walk: Walk,
-  domain: string,
-  { text, domain: target = '' }: SpfTerm,
-  trail: readonly string[],
-  isAuthorizing: boolean,
-): void {
+function enter(walk: Walk, domain: string, term: SpfTerm, trail: readonly string[], isAuthorizing: boolean): void {
+  const { dns, findings } = walk;
+  const { text, domain: target = '' } = term;
   const shown = `${quote(text)} in the SPF record of ${domain}`;
   if (trail.includes(target)) {
     findings.add('error', 'spf.loop', `${shown} leads back to ${target}, so receivers report an error: remove it.`);
@@ -200,18 +194,12 @@ function enter(
   for (const mistake of record.mistakes) {
     findings.add('error', 'spf.include', `The SPF record of ${target}, which ${domain} includes, ${mistake}.`);
   }
-  follow(dns, findings, walk, target, record, [...trail, target], isAuthorizing);
+  follow(walk, target, record, [...trail, target], isAuthorizing);
 }
 
 /** Reads the hosts of `a`, `mx` and `exists`. */
-function readHosts(
-  dns: Lookups,
-  findings: Findings,
-  walk: Walk,
-  domain: string,
-  term: SpfTerm,
-  authorizes: boolean,
-): void {
+function readHosts(walk: Walk, domain: string, term: SpfTerm, authorizes: boolean): void {
+  const { dns, findings } = walk;
   const target = term.domain ?? domain;
   const answer = term.name === 'mx' ? dns.find('MX', target) : dns.findAddresses(target);
   if (answer?.status === 'failed') {
@@ -239,8 +227,7 @@ function authorize(walk: Walk, addresses: readonly string[], { bits }: SpfTerm, 
 }
 
 function reportServer(
-  findings: Findings,
-  { networks, isOpen, isIncomplete }: Walk,
+  { findings, networks, isOpen, isIncomplete }: Walk,
   domain: string,
   record: SpfRecord,
   { host, addresses }: NonNullable<SpfSubject['server']>,

@@ -16,7 +16,7 @@ export interface AcknowledgeTexts {
   /** An action of the message was taken. */
   taken: string;
   notTaken: string;
-  unknownPerson: string;
+  unknownUser: string;
   nothingOpen: string;
   sampleHint: string;
 }
@@ -33,8 +33,7 @@ const texts: Record<string, AcknowledgeTexts> = {
     stale: 'This button no longer works. Nothing was changed.',
     taken: 'Done: {label}',
     notTaken: 'This could not be done: {reason}',
-    unknownPerson:
-      'Belfry does not recognize you, so nothing was changed. Ask your administrator to add you: {address}',
+    unknownUser: 'Belfry does not recognize you, so nothing was changed. Ask your administrator to add you: {address}',
     nothingOpen: 'There is nothing to acknowledge.',
     sampleHint: 'In a real message, this link acknowledges the alert.',
   },
@@ -49,7 +48,7 @@ const texts: Record<string, AcknowledgeTexts> = {
     stale: 'Dieser Knopf funktioniert nicht mehr. Es wurde nichts geändert.',
     taken: 'Erledigt: {label}',
     notTaken: 'Das war nicht möglich: {reason}',
-    unknownPerson:
+    unknownUser:
       'Belfry kennt Sie nicht, deshalb wurde nichts geändert. Bitten Sie Ihren Administrator, Sie einzutragen: {address}',
     nothingOpen: 'Es gibt nichts zu übernehmen.',
     sampleHint: 'In einer verschickten Nachricht lässt sich mit diesem Link bestätigen, dass sich jemand kümmert.',
@@ -65,7 +64,7 @@ const texts: Record<string, AcknowledgeTexts> = {
     stale: 'Este botón ya no funciona. No se ha cambiado nada.',
     taken: 'Hecho: {label}',
     notTaken: 'No ha sido posible: {reason}',
-    unknownPerson: 'Belfry no le reconoce y no ha cambiado nada. Pida a su administrador que le añada: {address}',
+    unknownUser: 'Belfry no le reconoce y no ha cambiado nada. Pida a su administrador que le añada: {address}',
     nothingOpen: 'No hay nada que confirmar.',
     sampleHint: 'En un mensaje enviado, este enlace lo confirma.',
   },
@@ -80,7 +79,7 @@ const texts: Record<string, AcknowledgeTexts> = {
     stale: 'Ce bouton ne fonctionne plus. Rien n’a été modifié.',
     taken: 'Fait : {label}',
     notTaken: 'Cela n’a pas été possible : {reason}',
-    unknownPerson:
+    unknownUser:
       'Belfry ne vous reconnaît pas, rien n’a été modifié. Demandez à votre administrateur de vous ajouter : {address}',
     nothingOpen: 'Il n’y a rien à prendre en charge.',
     sampleHint: 'Dans un message envoyé, ce lien le prend en charge.',

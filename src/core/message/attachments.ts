@@ -1,6 +1,7 @@
 /** The files that messages carry: their limits, names and types. */
 import { type Static, Type } from 'typebox';
 import type { FieldErrors } from '../errors.ts';
+import { optionalString } from '../optional.ts';
 
 export const attachmentLimits = {
   /** Per message. */
@@ -20,29 +21,23 @@ export const contentIdPattern = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$';
 
 export const AttachmentReference = Type.Object(
   {
-    id: Type.Optional(Type.String({ format: 'uuid', description: 'Id of an uploaded file: see *Upload attachment*.' })),
-    url: Type.Optional(
-      Type.String({
-        maxLength: attachmentLimits.url,
-        pattern: '^https?://[!-~]+$',
-        patternHint: 'must be an http or https URL, with other characters than ASCII encoded',
-        description: 'URL of a file, which is fetched once before the first message is sent.',
-      }),
-    ),
-    name: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: attachmentLimits.name,
-        description: 'File name that recipients see. Default: that of the upload or the URL.',
-      }),
-    ),
-    content_id: Type.Optional(
-      Type.String({
-        pattern: contentIdPattern,
-        patternHint: 'must be letters, digits, dots, dashes and underscores',
-        description: 'For an image in the body of an email, which refers to it as `cid:` and this id.',
-      }),
-    ),
+    id: optionalString({ format: 'uuid', description: 'Id of an uploaded file: see *Upload attachment*.' }),
+    url: optionalString({
+      maxLength: attachmentLimits.url,
+      pattern: '^https?://[!-~]+$',
+      patternHint: 'must be an http or https URL, with other characters than ASCII encoded',
+      description: 'URL of a file, which is fetched once before the first message is sent.',
+    }),
+    name: optionalString({
+      minLength: 1,
+      maxLength: attachmentLimits.name,
+      description: 'File name that recipients see. Default: that of the upload or the URL.',
+    }),
+    content_id: optionalString({
+      pattern: contentIdPattern,
+      patternHint: 'must be letters, digits, dots, dashes and underscores',
+      description: 'For an image in the body of an email, which refers to it as `cid:` and this id.',
+    }),
   },
   { additionalProperties: false },
 );
@@ -57,13 +52,11 @@ export const AttachmentEntry = Type.Object(
       description:
         'URL of the file, which is fetched before the message is sent. A template; if empty, nothing is attached.',
     }),
-    name: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: attachmentLimits.name,
-        description: 'File name that recipients see. A template. Absent: the last part of the URL.',
-      }),
-    ),
+    name: optionalString({
+      minLength: 1,
+      maxLength: attachmentLimits.name,
+      description: 'File name that recipients see. A template. Absent: the last part of the URL.',
+    }),
     content_id: AttachmentReference.properties.content_id,
   },
   { additionalProperties: false },

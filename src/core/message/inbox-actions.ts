@@ -4,6 +4,7 @@
  */
 import { type Static, Type } from 'typebox';
 import { AppError } from '../errors.ts';
+import { optionalString } from '../optional.ts';
 import { limits, slugPattern } from '../text/text.ts';
 
 const actionLimits = { actions: 3, label: 200, url: 2_048 };
@@ -22,19 +23,15 @@ export const ActionEntry = Type.Object(
       maxLength: actionLimits.label,
       description: 'Label of the button. A template.',
     }),
-    url: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: actionLimits.url,
-        description: 'Address that the button opens. A template.',
-      }),
-    ),
-    event: Type.Optional(
-      Type.String({
-        ...Slug,
-        description: 'Slug of an event of the same application. It is triggered when the recipient takes the action.',
-      }),
-    ),
+    url: optionalString({
+      minLength: 1,
+      maxLength: actionLimits.url,
+      description: 'Address that the button opens. A template.',
+    }),
+    event: optionalString({
+      ...Slug,
+      description: 'Slug of an event of the same application. It is triggered when the recipient takes the action.',
+    }),
     acknowledge: Type.Optional(
       Type.Literal(true, { description: 'Acknowledges the occurrence, which cancels its remaining steps.' }),
     ),

@@ -150,17 +150,17 @@ export async function listMembersToExport(
 /** Returns the names of all addresses and custom fields of the members: each becomes a column of the export. */
 export async function listExportColumns(db: Db, organizationId: number, listId: number) {
   const { rows } = await sql<{ addresses: string[]; custom: string[] }>`
-    with people as materialized (
+    with listed as materialized (
       select u.id, u.email, u.custom_fields from members m
       join addresses a on a.organization_id = m.organization_id and a.id = m.address_id
       join users u on u.organization_id = a.organization_id and u.id = a.user_id
       where m.organization_id = ${organizationId} and m.list_id = ${listId}
     )
     select
-      array(select distinct o.name collate "C" from people p join addresses o
-        on o.organization_id = ${organizationId} and o.user_id = p.id
-        where not (o.name = 'email' and o.value = p.email) order by 1) as addresses,
-      array(select distinct key collate "C" from people p, jsonb_object_keys(p.custom_fields) as key order by 1) as custom`.execute(
+      array(select distinct o.name collate "C" from listed l join addresses o
+        on o.organization_id = ${organizationId} and o.user_id = l.id
+        where not (o.name = 'email' and o.value = l.email) order by 1) as addresses,
+      array(select distinct key collate "C" from listed l, jsonb_object_keys(l.custom_fields) as key order by 1) as custom`.execute(
     db,
   );
   return rows[0]!;

@@ -252,7 +252,7 @@ async function send(
     // Check for the last time.
     const last = maySend(tools, delivery, current) ? current : await checkAgain(tools, delivery, current, span);
     if ('status' in last) return { settlement: last };
-    const { channel, person } = last;
+    const { channel, recipient } = last;
     // Nothing is awaited between this check and the call: while the circuit is half-open, only one message may be sent.
     const openUntil = tools.senders.circuitOpenUntil(channel, index, performance.now());
     if (openUntil > 0) {
@@ -287,7 +287,7 @@ async function send(
     const ms = Math.round(performance.now() - beganAt);
     const attempt = {
       snapshot_id: snapshotId,
-      user_version: person.version === delivery.user_version ? null : person.version,
+      user_version: recipient.version === delivery.user_version ? null : recipient.version,
       attempt: tried ? { began_at: new Date(timeAt(beganAt)), ms } : null,
       ...(status === 'sent' && files?.detail && { detail: files.detail }),
     };
@@ -309,7 +309,7 @@ async function send(
 async function check(
   tools: DeliverTools,
   delivery: Delivery,
-  { occurrence, person, readAt }: ReadState,
+  { occurrence, recipient, readAt }: ReadState,
   span: Span | undefined,
 ): Promise<SendContext | Settlement> {
   const channel = await findChannel(tools, delivery);
@@ -317,9 +317,9 @@ async function check(
   if (channel) tools.meters.rememberType(channel);
   if (channel) setChannelAttributes(span, channel);
   if (plan) setEventAttributes(span, plan);
-  const verdict = recheck({ delivery, occurrence, person, channel, plan }, currentTime());
+  const verdict = recheck({ delivery, occurrence, recipient, channel, plan }, currentTime());
   if (verdict) return settleVerdict(delivery, verdict);
-  return { occurrence: occurrence!, person: person!, channel: channel!, plan: plan!, readAt };
+  return { occurrence: occurrence!, recipient: recipient!, channel: channel!, plan: plan!, readAt };
 }
 
 /**

@@ -10,7 +10,7 @@ import { markSuppressed } from '../../pipeline/suppressions.ts';
 /** Undefined where something has been deleted. */
 export interface DeliveryState {
   occurrence: OccurrenceFacts | undefined;
-  person: RecipientRecord | undefined;
+  recipient: RecipientRecord | undefined;
 }
 
 interface StateDeps {
@@ -32,7 +32,7 @@ export async function readStates(deps: StateDeps, deliveries: Delivery[]): Promi
   const { pool } = deps;
   const byOccurrence = new Map(deliveries.map(one => [occurrenceKey(one), one]));
   const byUser = new Map(deliveries.map(one => [userKey(one), one]));
-  const [occurrences, people] = await Promise.all([
+  const [occurrences, recipients] = await Promise.all([
     findOccurrencesAcrossTenants(
       pool,
       [...byOccurrence.values()].map(one => ({ organizationId: one.organization_id, id: one.occurrence_id })),
@@ -42,12 +42,12 @@ export async function readStates(deps: StateDeps, deliveries: Delivery[]): Promi
       [...byUser.values()].map(one => ({ organizationId: one.organization_id, userId: one.user_id })),
     ),
   ]);
-  await markSuppressed(deps, people);
+  await markSuppressed(deps, recipients);
   const occurrenceByKey = new Map(occurrences.map(row => [`${row.organization_id}/${row.id}`, row]));
-  const personByKey = new Map(people.map(row => [`${row.organization_id}/${row.user_id}`, row]));
+  const recipientByKey = new Map(recipients.map(row => [`${row.organization_id}/${row.user_id}`, row]));
   return deliveries.map(one => ({
     occurrence: occurrenceByKey.get(occurrenceKey(one)),
-    person: personByKey.get(userKey(one)),
+    recipient: recipientByKey.get(userKey(one)),
   }));
 }
 

@@ -223,14 +223,14 @@ export class MessageUpdater {
     const { pool } = this.#tools;
     const { occurrence_id, delivery_id, user_id, change, changed_by: by, changed_at: at } = update;
     const id = `${occurrence_id}.${delivery_id}`;
-    const [person] = await findRecipientsAcrossTenants(pool, [{ organizationId, userId: user_id }]);
+    const [user] = await findRecipientsAcrossTenants(pool, [{ organizationId, userId: user_id }]);
     // The readers of a room may be in any time zone.
-    const timezone = (reach === 'room' ? undefined : person?.timezone) ?? undefined;
-    const note = noteFor({ change, by, at }, update.sent_at, { locale: person?.locale, timezone });
-    const recipient = person && {
+    const timezone = (reach === 'room' ? undefined : user?.timezone) ?? undefined;
+    const note = noteFor({ change, by, at }, update.sent_at, { locale: user?.locale, timezone });
+    const recipient = user && {
       organization_id: organizationId,
       user_id,
-      link_generation: person.link_generation,
+      link_generation: user.link_generation,
       reach,
     };
     const needsContent = action === 'update' || update.provider === 'inbox';

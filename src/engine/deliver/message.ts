@@ -48,7 +48,7 @@ export interface MessageTools {
 }
 
 /** The current state of a delivery that may be sent. */
-export interface SendContext extends Pick<MessageContext, 'person' | 'channel' | 'plan'> {
+export interface SendContext extends Pick<MessageContext, 'recipient' | 'channel' | 'plan'> {
   occurrence: OccurrenceFacts;
   /** The generation of `stops` before it was read. */
   readAt: number;

@@ -130,9 +130,9 @@ export function report(
     for (const one of deliveries) if (one.status === 'pending' && !one.due_at) queued.add(one.priority);
     if (cursor && !retryAt) next.add(priority);
   }
-  const claimed = stored.map(({ delivery, planned: { occurrence, person } }) => ({
+  const claimed = stored.map(({ delivery, planned: { occurrence, recipient } }) => ({
     delivery,
-    state: { occurrence, person, readAt },
+    state: { occurrence, recipient, readAt },
   }));
   return { claimed, queued, next, steps, isDrained, occurrences: pages.map(({ id }) => id) };
 }

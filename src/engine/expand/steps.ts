@@ -243,24 +243,24 @@ async function decideResolution(
   const page = { after: from?.after ?? 0, limit };
   const notified = await listNotifiedRecipients(tools.hot, organizationId, occurrence_id, notification.id, page);
   const users = [...new Set(notified.map(one => one.user_id))];
-  const people = await findRecipientsAcrossTenants(
+  const recipients = await findRecipientsAcrossTenants(
     tools.hot,
     users.map(userId => ({ organizationId, userId })),
   );
-  await markSuppressed({ pool: tools.hot, plans: tools.plans }, people);
+  await markSuppressed({ pool: tools.hot, plans: tools.plans }, recipients);
   const channels = await tools.plans.listChannels(organizationId);
   const circumstances = circumstancesOf(plan, notification, options, now);
   const facts = toFacts(occurrence);
   const deliveries = notified.flatMap(({ user_id, channel_id, address }): PlannedDelivery[] => {
-    const person = people.find(one => one.user_id === user_id);
+    const recipient = recipients.find(one => one.user_id === user_id);
     const channel = channels.find(one => one.id === channel_id);
-    if (!person || !channel) return [];
-    const [first] = decide(channel, person, {}, circumstances);
+    if (!recipient || !channel) return [];
+    const [first] = decide(channel, recipient, {}, circumstances);
     const { reason, detail, dueAt } = first!;
     const decision = {
       notification,
       channel,
-      person,
+      recipient,
       address,
       reason,
       detail,

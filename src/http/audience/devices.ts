@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import { platforms } from '../../core/audience/device.ts';
 import * as devices from '../../services/audience/devices.ts';
-import { plain } from '../server/route.ts';
+import { endpoints } from '../server/route.ts';
 import { closed } from '../server/schemas.ts';
 
-const tag = 'Inbox';
+const { plain } = endpoints('Inbox');
 
 const body = Type.Object(
   {
@@ -30,8 +30,6 @@ export const registerDevice = plain(['org', 'username'], {
   summary: 'Register device for push',
   description:
     'Adds the device token of an app to the user as a `push` address. Register at every start of the app, as the token may change; registering it again changes nothing, and enables it if it was disabled. If another user had registered the device, it is removed from that user.',
-  tag,
-  status: 200,
   problems: [429],
   body,
   answer: Type.Object({ registered: Type.Boolean() }, { $id: 'DeviceRegistered' }),
@@ -45,8 +43,6 @@ export const unregisterDevice = plain(['org', 'username'], {
   id: 'unregisterDevice',
   summary: 'Unregister device from push',
   description: 'Removes the device token from the user. Call it when the user signs out of the app.',
-  tag,
-  status: 200,
   body,
   answer: Type.Object({ registered: Type.Boolean() }, { $id: 'DeviceUnregistered' }),
   handle: async ({ deps, organization, user, body }) => {

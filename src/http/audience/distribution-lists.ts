@@ -5,7 +5,7 @@ import * as memberQueries from '../../db/audience/members.ts';
 import * as searchQueries from '../../db/audience/user-search.ts';
 import * as lists from '../../services/audience/distribution-lists.ts';
 import { ifMatch, withEtag } from '../server/etag.ts';
-import { badCursor, type Call, list, ordered, plain } from '../server/route.ts';
+import { badCursor, type Call, endpoints } from '../server/route.ts';
 import {
   CascadeQuery,
   Deleted,
@@ -20,7 +20,7 @@ import {
 } from '../server/schemas.ts';
 import { formatSearchCursor, parseSearchCursor, Search } from './search.ts';
 
-const tag = 'Distribution lists';
+const { list, ordered, plain } = endpoints('Distribution lists');
 
 interface SlugHolder {
   slug: string;
@@ -45,7 +45,6 @@ function present({ id, name }: { id: number; name: string }, scope: ListScope) {
 export const listDistributionLists = list(['org', 'prj'], {
   id: 'listDistributionLists',
   summary: 'List distribution lists',
-  tag,
   item: DistributionList,
   list: async (call, page) => {
     const found = await queries.listDistributionLists(call.deps.db, call.organization.id, call.project.id, page);
@@ -56,7 +55,6 @@ export const listDistributionLists = list(['org', 'prj'], {
 export const createDistributionList = plain(['org', 'prj'], {
   id: 'createDistributionList',
   summary: 'Create distribution list',
-  tag,
   status: 201,
   body: NewDistributionList,
   answer: DistributionList,
@@ -69,8 +67,6 @@ export const createDistributionList = plain(['org', 'prj'], {
 export const retrieveDistributionList = plain(['org', 'prj', 'pk'], {
   id: 'retrieveDistributionList',
   summary: 'Retrieve distribution list',
-  tag,
-  status: 200,
   answer: DistributionList,
   handle: call => withEtag(call, present(call.list, call)),
 });
@@ -79,8 +75,6 @@ export const updateDistributionList = plain(['org', 'prj', 'pk'], {
   id: 'updateDistributionList',
   summary: 'Rename distribution list',
   description: 'Notifications that use the list keep using it.',
-  tag,
-  status: 200,
   problems: [409],
   body: ListUpdate,
   answer: DistributionList,
@@ -97,8 +91,6 @@ export const countMembers = plain(['org', 'prj', 'pk'], {
   id: 'countMembers',
   summary: 'Count members',
   description: 'Counts are maintained on every change, so this is fast for lists of any size.',
-  tag,
-  status: 200,
   answer: Type.Object({ members: Type.Integer(), active: Type.Integer() }, { $id: 'MemberCount' }),
   handle: ({ deps, organization, list }) => lists.countMembers(deps, organization.id, list.id),
 });
@@ -107,7 +99,6 @@ export const searchMembers = ordered(['org', 'prj', 'pk'], {
   id: 'searchMembers',
   readsReplica: true,
   summary: 'List members with their names',
-  tag,
   query: Search,
   item: NamedMember,
   personal: 'list',
@@ -131,8 +122,6 @@ export const updateMember = plain(['org', 'prj', 'pk', 'member'], {
   id: 'updateMember',
   summary: 'Activate or deactivate member',
   description: 'An inactive member stays on the list but is not notified.',
-  tag,
-  status: 200,
   body: Type.Object({ active: Type.Boolean() }, { $id: 'MemberUpdate', additionalProperties: false }),
   answer: NamedMember,
   handle: async call => {
@@ -146,8 +135,6 @@ export const deleteMember = plain(['org', 'prj', 'pk', 'member'], {
   id: 'deleteMember',
   summary: 'Remove member',
   description: 'Removes the member from the list. The user is not deleted.',
-  tag,
-  status: 200,
   query: DeleteQuery,
   answer: Deleted,
   handle: async call => {
@@ -163,8 +150,6 @@ export const addRecipients = plain(['org', 'prj', 'pk'], {
   id: 'addRecipients',
   summary: 'Add recipients',
   description: 'Adds all recipients or none. Existing members are left unchanged; unknown emails become users.',
-  tag,
-  status: 200,
   problems: [409],
   body: Recipients,
   bodyLimit: 10 * 1024 * 1024,
@@ -177,7 +162,6 @@ export const listMembers = list(['org', 'prj', 'pk'], {
   id: 'listMembers',
   readsReplica: true,
   summary: 'List members',
-  tag,
   item: Member,
   personal: 'list',
   list: ({ deps, organization, project, list: { id } }, page) =>
@@ -189,8 +173,6 @@ export const deleteDistributionList = plain(['org', 'prj', 'pk'], {
   summary: 'Delete distribution list',
   description:
     'A list with members is only deleted with `cascade`. A list that notifications use cannot be deleted. Users are kept.',
-  tag,
-  status: 200,
   problems: [409],
   query: CascadeQuery,
   answer: Deleted,

@@ -1,17 +1,15 @@
 import { Type } from 'typebox';
 import * as push from '../../services/audience/inbox-push.ts';
-import { plain } from '../server/route.ts';
+import { endpoints } from '../server/route.ts';
 import { closed } from '../server/schemas.ts';
 
-const tag = 'Inbox';
+const { plain } = endpoints('Inbox');
 
 export const retrievePushKey = plain(['org', 'username'], {
   id: 'retrievePushKey',
   summary: 'Retrieve web push key',
   description:
     "The public key of the organization's web push channel, for `applicationServerKey` when a page subscribes.",
-  tag,
-  status: 200,
   problems: [409],
   answer: Type.Object({ public_key: Type.String() }, { $id: 'PushKey' }),
   handle: async ({ deps, organization }) => ({ public_key: await push.getPushKey(deps, organization.id) }),
@@ -24,8 +22,6 @@ export const registerPush = plain(['org', 'username'], {
   id: 'registerPush',
   summary: 'Register browser for web push',
   description: 'Takes the result of `PushSubscription.toJSON()` and adds it to the user as a `webpush` address.',
-  tag,
-  status: 200,
   problems: [429],
   body: Type.Object(
     {

@@ -5,6 +5,7 @@
 import type { ServerResponse } from 'node:http';
 import { Type } from 'typebox';
 import { invalid } from '../../core/errors.ts';
+import { optionalString } from '../../core/optional.ts';
 import type { Viewer } from '../../core/text/live-text.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import {
@@ -13,8 +14,10 @@ import {
   type StreamSink,
   streamLimits,
 } from '../../services/audience/inbox-streams.ts';
-import { plain } from '../server/route.ts';
+import { endpoints } from '../server/route.ts';
 import { InboxMessage, showMessage, showStates, viewerOf } from './inbox.ts';
+
+const { plain } = endpoints('Inbox');
 
 type Counts = Parameters<StreamSink['ready']>[1];
 
@@ -90,17 +93,13 @@ export const streamInbox = plain(['org', 'username'], {
     `of its token, key or session, and after one hour at most: reconnect with a new token. A user may have ${streamLimits.perUser} open streams, and ` +
     'an organization half of what a process can hold, at most 10,000; further requests get a 429. A client that does not read is ' +
     'disconnected, and can resume after its last event.',
-  tag: 'Inbox',
-  status: 200,
   takesTokenInQuery: true,
   problems: [400, 429, 503],
   query: Type.Object({
-    token: Type.Optional(
-      Type.String({ description: "The recipient's token, for `EventSource`, which cannot send headers." }),
-    ),
-    last_event_id: Type.Optional(
-      Type.String({ description: 'Same as the header `Last-Event-ID`, for an `EventSource` opened with a new token.' }),
-    ),
+    token: optionalString({ description: "The recipient's token, for `EventSource`, which cannot send headers." }),
+    last_event_id: optionalString({
+      description: 'Same as the header `Last-Event-ID`, for an `EventSource` opened with a new token.',
+    }),
   }),
   produces: 'text/event-stream',
   answer: InboxEvent,

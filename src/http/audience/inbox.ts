@@ -1,19 +1,20 @@
 import { Type } from 'typebox';
+import { optionalBoolean, optionalString } from '../../core/optional.ts';
 import { textFor, type Viewer } from '../../core/text/live-text.ts';
 import { limits, slugPattern } from '../../core/text/text.ts';
 import * as queries from '../../db/audience/inbox.ts';
 import * as inbox from '../../services/audience/inbox.ts';
-import { type Caller, list, plain } from '../server/route.ts';
-import { closed, nullableTimestamp, timestamp } from '../server/schemas.ts';
+import { type Caller, endpoints } from '../server/route.ts';
+import { closed, nullable, nullableTimestamp, timestamp } from '../server/schemas.ts';
 
-const tag = 'Inbox';
+const { list, plain } = endpoints('Inbox');
 
 const states = {
   seen_at: nullableTimestamp,
   read_at: nullableTimestamp,
   archived_at: nullableTimestamp,
   acted_at: nullableTimestamp,
-  action: Type.Union([Type.String(), Type.Null()], { description: 'Name of the action that was taken, if any.' }),
+  action: nullable(Type.String(), 'Name of the action that was taken, if any.'),
 };
 
 export const InboxMessage = Type.Object(
@@ -22,15 +23,13 @@ export const InboxMessage = Type.Object(
     occurrence: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }),
     title: Type.String(),
     body: Type.String({ description: 'Plain text.' }),
-    category: Type.Union([Type.String(), Type.Null()], { description: "Slug of the event's category." }),
-    avatar: Type.Union([Type.String(), Type.Null()], { description: 'URL of an image.' }),
+    category: nullable(Type.String(), "Slug of the event's category."),
+    avatar: nullable(Type.String(), 'URL of an image.'),
     actions: Type.Array(
       Type.Object({
         name: Type.String(),
         label: Type.String(),
-        url: Type.Union([Type.String(), Type.Null()], {
-          description: 'Null when the action triggers an event or acknowledges the occurrence.',
-        }),
+        url: nullable(Type.String(), 'Null when the action triggers an event or acknowledges the occurrence.'),
       }),
     ),
     created_at: timestamp,
@@ -40,23 +39,16 @@ export const InboxMessage = Type.Object(
 );
 
 const InboxFilter = Type.Object({
-  unread: Type.Optional(Type.Boolean({ description: 'True: only unread messages. False: only read ones.' })),
-  unseen: Type.Optional(Type.Boolean({ description: 'True: only unseen messages. False: only seen ones.' })),
-  archived: Type.Optional(Type.Boolean({ description: 'True: only archived messages. Default: only the others.' })),
-  category: Type.Optional(Type.String({ maxLength: limits.slug, description: 'Slug of a category.' })),
+  unread: optionalBoolean({ description: 'True: only unread messages. False: only read ones.' }),
+  unseen: optionalBoolean({ description: 'True: only unseen messages. False: only seen ones.' }),
+  archived: optionalBoolean({ description: 'True: only archived messages. Default: only the others.' }),
+  category: optionalString({ maxLength: limits.slug, description: 'Slug of a category.' }),
 });
 
 /** Returns the fields that a state change can affect. */
 export function showStates(message: inbox.InboxMessage) {
   const { id, seen_at, read_at, archived_at, acted_at, action } = message;
-  return {
-    id,
-    seen_at: (seen_at ?? read_at)?.toISOString() ?? null,
-    read_at: read_at?.toISOString() ?? null,
-    archived_at: archived_at?.toISOString() ?? null,
-    acted_at: acted_at?.toISOString() ?? null,
-    action,
-  };
+  return { id, seen_at: seen_at ?? read_at, read_at, archived_at, acted_at, action };
 }
 
 /** Returns who looks at an inbox: links in its messages work for the recipient only. */
@@ -78,7 +70,7 @@ export function showMessage(message: inbox.InboxMessage, viewer: Viewer) {
       label: textFor(viewer, label),
       url: url === undefined ? null : textFor(viewer, url),
     })),
-    created_at: created_at.toISOString(),
+    created_at,
   };
 }
 
@@ -87,8 +79,6 @@ const change = (verb: inbox.InboxChange, id: string, summary: string, descriptio
     id,
     summary,
     description,
-    tag,
-    status: 200,
     answer: InboxMessage,
     handle: async ({ deps, organization, user, message, caller }) =>
       showMessage(await inbox.changeMessage(deps, organization.id, user.id, message.id, verb), viewerOf(caller)),
@@ -100,7 +90,6 @@ export const listInbox = list(['org', 'username'], {
   description:
     'Newest first. Links that acknowledge, unsubscribe or change preferences work only if the recipient’s own token is used: ' +
     'with an API key or in the console they lead to a page that explains this.',
-  tag,
   query: InboxFilter,
   item: InboxMessage,
   list: async ({ deps, organization, user, query, caller }, page) => {
@@ -114,8 +103,6 @@ const unread = Type.Integer({ description: 'Unread messages that are not archive
 export const countUnread = plain(['org', 'username'], {
   id: 'countUnread',
   summary: 'Count unread messages',
-  tag,
-  status: 200,
   answer: Type.Object({ unread }),
   handle: async ({ deps, organization, user }) => {
     const counts = await queries.getInboxCounts(deps.db, organization.id, user.id);
@@ -126,8 +113,6 @@ export const countUnread = plain(['org', 'username'], {
 export const retrieveInboxCounts = plain(['org', 'username'], {
   id: 'retrieveInboxCounts',
   summary: 'Retrieve inbox counts',
-  tag,
-  status: 200,
   answer: Type.Object(
     { unread, unseen: Type.Integer({ description: 'Unread messages that were not seen yet.' }) },
     { $id: 'InboxCounts' },
@@ -138,8 +123,6 @@ export const retrieveInboxCounts = plain(['org', 'username'], {
 export const readInbox = plain(['org', 'username'], {
   id: 'readInbox',
   summary: 'Mark all messages as read',
-  tag,
-  status: 200,
   answer: Type.Object({ read: Type.Integer({ description: 'Messages that were unread.' }) }),
   handle: async ({ deps, organization, user }) => ({
     read: await inbox.changeAllMessages(deps, organization.id, user.id, 'read'),
@@ -150,8 +133,6 @@ export const seeInbox = plain(['org', 'username'], {
   id: 'seeInbox',
   summary: 'Mark all messages as seen',
   description: 'For when the user opens the inbox: the messages stay unread.',
-  tag,
-  status: 200,
   answer: Type.Object({ seen: Type.Integer({ description: 'Messages that had not been seen.' }) }),
   handle: async ({ deps, organization, user }) => ({
     seen: await inbox.changeAllMessages(deps, organization.id, user.id, 'seen'),
@@ -187,8 +168,6 @@ export const actOnMessage = plain(['org', 'username', 'message'], {
     'link. An action with an event triggers it with the context of the original trigger plus `inbox` (`message`, ' +
     '`occurrence`, `action`, `username`). An action with `acknowledge` acknowledges the occurrence. If that fails, the ' +
     'action is not taken. Repeating the same action changes nothing.',
-  tag,
-  status: 200,
   problems: [400, 409, 429, 503],
   body: Type.Object(
     {

@@ -1,10 +1,11 @@
 import { Readable } from 'node:stream';
 import { Type } from 'typebox';
+import { optionalBoolean, optionalInteger } from '../../core/optional.ts';
 import { exportList, importList, maxErrors, maxRows } from '../../services/audience/list-files.ts';
 import { recordRead } from '../../services/operations/audit.ts';
-import { plain } from '../server/route.ts';
+import { endpoints } from '../server/route.ts';
 
-const tag = 'Distribution lists';
+const { plain } = endpoints('Distribution lists');
 
 const ListImported = Type.Object(
   {
@@ -13,11 +14,9 @@ const ListImported = Type.Object(
     existing: Type.Integer({ description: 'Rows that were members already.' }),
     created_users: Type.Integer(),
     updated_users: Type.Integer({ description: 'Existing users whose fields changed.' }),
-    opt_outs: Type.Optional(
-      Type.Integer({
-        description: 'New opt-outs; absent when the file has no `opt_out` column.',
-      }),
-    ),
+    opt_outs: optionalInteger({
+      description: 'New opt-outs; absent when the file has no `opt_out` column.',
+    }),
     errors: Type.Array(
       Type.Object({
         row: Type.Integer({ description: 'Row number as in a spreadsheet: the header is row 1.' }),
@@ -40,8 +39,6 @@ export const importMembers = plain(['org', 'prj', 'pk'], {
     '`sms…`, `address.<name>` and `custom.<key>` are optional. An empty cell leaves the field unchanged. In a custom field, ' +
     'numbers, `true`, `false` and other JSON are stored as such. Unknown emails become users. `opt_out` is `all`, or ' +
     'category slugs separated by spaces; it takes effect together with the membership.',
-  tag,
-  status: 200,
   problems: [409],
   consumes: 'text/csv',
   bodyLimit: 10 * 1024 * 1024,
@@ -53,7 +50,7 @@ export const importMembers = plain(['org', 'prj', 'pk'], {
         description: 'What to do with an invalid row: reject the whole file, or skip the row.',
       }),
     ),
-    dry_run: Type.Optional(Type.Boolean({ description: 'Returns what would happen, without changing anything.' })),
+    dry_run: optionalBoolean({ description: 'Returns what would happen, without changing anything.' }),
   }),
   answer: ListImported,
   handle: ({ deps, organization, project, list, body, query: { on_error, dry_run = false } }) =>
@@ -67,8 +64,6 @@ export const exportMembers = plain(['org', 'prj', 'pk'], {
   description:
     'Returns a CSV file that can be imported again. A cell that a spreadsheet would run as a formula is prefixed with a ' +
     'quotation mark, which the import removes.',
-  tag,
-  status: 200,
   produces: 'text/csv',
   answer: Type.String(),
   handle: async ({ deps, organization, project, list, request, reply }) => {

@@ -1,10 +1,13 @@
 import { Type } from 'typebox';
 import { OrganizationDocument } from '../../core/configuration/document.ts';
+import { optionalString } from '../../core/optional.ts';
 import { readSamplePage } from '../../services/audience/preference-page.ts';
 import { getSettings } from '../../services/configuration/organizations.ts';
 import { preferencePage } from '../pages/preference-html.ts';
 import { chooseLanguage, textsIn } from '../pages/preference-texts.ts';
-import { plain } from '../server/route.ts';
+import { endpoints } from '../server/route.ts';
+
+const { plain } = endpoints('Organizations');
 
 const { brand_color, logo_url } = OrganizationDocument.properties;
 
@@ -14,13 +17,11 @@ export const previewPreferencePage = plain(['org'], {
   description:
     'Returns the page as a recipient without preferences sees it, as one self-contained HTML file. Absent fields default ' +
     "to the organization's settings. Nothing is stored.",
-  tag: 'Organizations',
-  status: 200,
   body: Type.Object(
     {
       brand_color,
       logo_url,
-      locale: Type.Optional(Type.String({ maxLength: 35, description: 'Such as `de`. Default: `en`.' })),
+      locale: optionalString({ maxLength: 35, description: 'Such as `de`. Default: `en`.' }),
     },
     { $id: 'PreferencePagePreviewRequest', additionalProperties: false },
   ),

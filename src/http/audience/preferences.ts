@@ -1,18 +1,17 @@
 import { Type } from 'typebox';
 import { PreferenceChange, preferenceSources } from '../../core/decision/preferences.ts';
 import { QuietHours } from '../../core/decision/quiet-hours.ts';
+import { optionalString } from '../../core/optional.ts';
 import * as preferences from '../../services/audience/preferences.ts';
-import { type Call, list, plain } from '../server/route.ts';
-import { nullableText, timestamp } from '../server/schemas.ts';
+import { type Call, endpoints } from '../server/route.ts';
+import { nullable, nullableText, timestamp } from '../server/schemas.ts';
 
-const tag = 'Preferences';
+const { list, plain } = endpoints('Preferences');
 
 const scope = {
-  category: Type.Union([Type.String(), Type.Null()], {
-    description: 'Slug. Without a category and an event, the preference applies to everything.',
-  }),
-  event: Type.Union([Type.String(), Type.Null()], { description: 'project/application/event' }),
-  channel_type: Type.Union([Type.String(), Type.Null()], { description: 'Null: all channel types.' }),
+  category: nullable(Type.String(), 'Slug. Without a category and an event, the preference applies to everything.'),
+  event: nullable(Type.String(), 'project/application/event'),
+  channel_type: nullable(Type.String(), 'Null: all channel types.'),
 };
 const source = Type.Enum([...preferenceSources], { description: 'Where the preference was set.' });
 
@@ -23,8 +22,8 @@ const Preferences = Type.Object(
     preferences: Type.Array(Preference, {
       description: 'The stored preferences; the narrowest one that applies decides.',
     }),
-    timezone: Type.Union([Type.String(), Type.Null()], { description: "Null: the organization's time zone." }),
-    quiet_hours: Type.Union([QuietHours, Type.Null()], { description: "Null: the organization's quiet hours." }),
+    timezone: nullable(Type.String(), "Null: the organization's time zone."),
+    quiet_hours: nullable(QuietHours, "Null: the organization's quiet hours."),
   },
   { $id: 'Preferences' },
 );
@@ -59,7 +58,7 @@ const EffectivePreferences = Type.Object(
           description:
             'What decided: the category is required, a preference of the user, the default of the category, or the global default.',
         }),
-        preference: Type.Union([Preference, Type.Null()], { description: 'The preference that decided, if any.' }),
+        preference: nullable(Preference, 'The preference that decided, if any.'),
       }),
     ),
   },
@@ -70,7 +69,7 @@ const PreferenceHistoryEntry = Type.Object(
   {
     id: Type.Integer(),
     ...scope,
-    enabled: Type.Union([Type.Boolean(), Type.Null()], { description: 'Null: the preference was removed.' }),
+    enabled: nullable(Type.Boolean(), 'Null: the preference was removed.'),
     source,
     changed_by: Type.String(),
     changed_at: timestamp,
@@ -90,8 +89,6 @@ const sources = { key: 'api', account: 'console', recipient: 'inbox' } as const;
 export const retrievePreferences = plain(['org', 'username'], {
   id: 'retrievePreferences',
   summary: 'Retrieve preferences',
-  tag,
-  status: 200,
   answer: Preferences,
   handle: show,
 });
@@ -100,8 +97,6 @@ export const updatePreferences = plain(['org', 'username'], {
   id: 'updatePreferences',
   summary: 'Change preferences',
   description: 'Merges the changes: other preferences are left unchanged, and a broad one never removes a narrow one.',
-  tag,
-  status: 200,
   body: PreferencesUpdate,
   answer: Preferences,
   handle: async call => {
@@ -116,12 +111,10 @@ export const retrieveEffectivePreferences = plain(['org', 'username'], {
   summary: 'Retrieve effective preferences',
   description:
     'For an event or a category: whether each channel type is enabled, and which preference or default decided.',
-  tag,
-  status: 200,
   problems: [400],
   query: Type.Object({
-    event: Type.Optional(Type.String({ maxLength: 302, description: 'project/application/event' })),
-    category: Type.Optional(Type.String({ maxLength: 100, description: 'Slug, instead of an event.' })),
+    event: optionalString({ maxLength: 302, description: 'project/application/event' }),
+    category: optionalString({ maxLength: 100, description: 'Slug, instead of an event.' }),
   }),
   answer: EffectivePreferences,
   handle: ({ deps, organization, user, query }) =>
@@ -132,8 +125,6 @@ export const listEffectivePreferences = plain(['org', 'username'], {
   id: 'listEffectivePreferences',
   summary: 'List effective preferences',
   description: 'The effective preferences for every category on the preference page.',
-  tag,
-  status: 200,
   answer: Type.Array(EffectivePreferences),
   handle: ({ deps, organization, user }) => preferences.listEffectivePreferences(deps, organization.id, user.id),
 });
@@ -142,7 +133,6 @@ export const listPreferenceHistory = list(['org', 'username'], {
   id: 'listPreferenceHistory',
   summary: 'List preference history',
   description: 'Every change of the preferences, newest first.',
-  tag,
   item: PreferenceHistoryEntry,
   list: async ({ deps, organization, user }, page) =>
     (await preferences.listPreferenceHistory(deps, organization.id, user.id, page)) as never,

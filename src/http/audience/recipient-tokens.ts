@@ -1,12 +1,14 @@
 import { Type } from 'typebox';
 import { durationPattern, parseDuration } from '../../core/durations.ts';
 import { invalid } from '../../core/errors.ts';
+import { optionalString } from '../../core/optional.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import * as links from '../../services/audience/recipient-links.ts';
-import { plain } from '../server/route.ts';
+import { endpoints } from '../server/route.ts';
 import { timestamp, url } from '../server/schemas.ts';
 
-const tag = 'Preferences';
+const { plain } = endpoints('Preferences');
+
 const defaultLifetime = '1h';
 const maxLifetimeMs = 30 * 86_400_000;
 
@@ -17,17 +19,14 @@ export const createRecipientToken = plain(['org', 'username'], {
     "Creates a token for the user's browser (`Authorization: Bearer`), which grants access only to the user's own " +
     'preferences and inbox. The token is signed, not stored. It ends with the API key or session that creates it, and has ' +
     'the allowed networks and the rate of the key. The requests of all tokens of a key are counted together.',
-  tag,
   status: 201,
   body: Type.Object(
     {
-      expires_in: Type.Optional(
-        Type.String({
-          pattern: durationPattern,
-          patternHint: 'must be a duration such as 15m, 1h or 7d',
-          description: 'At most 30d. Default: 1h.',
-        }),
-      ),
+      expires_in: optionalString({
+        pattern: durationPattern,
+        patternHint: 'must be a duration such as 15m, 1h or 7d',
+        description: 'At most 30d. Default: 1h.',
+      }),
     },
     { $id: 'NewRecipientToken', additionalProperties: false },
   ),
@@ -48,7 +47,6 @@ export const createPreferenceLink = plain(['org', 'username'], {
   description:
     "Creates a link to the user's preference page, like `{{ preferences_url }}` in messages. Anyone with the link can change " +
     "the user's preferences, until the link is revoked. The link is signed, not stored.",
-  tag,
   status: 201,
   answer: Type.Object({ url: url('Link to the page.') }, { $id: 'PreferenceLink' }),
   handle: async ({ deps, organization, user, link }) => ({
@@ -60,8 +58,6 @@ export const revokeRecipientTokens = plain(['org', 'username'], {
   id: 'revokeRecipientTokens',
   summary: 'Revoke tokens and links',
   description: 'Revokes all tokens and message links created for this user so far.',
-  tag,
-  status: 200,
   answer: Type.Object({ revoked: Type.Boolean() }, { $id: 'RecipientTokensRevoked' }),
   handle: async ({ deps, organization, user }) => {
     await links.revokeLinks(deps, organization.id, user);

@@ -1,37 +1,38 @@
 import { Type } from 'typebox';
-import { visiblePeople } from '../../core/identity/visible-people.ts';
+import { visibleUsers } from '../../core/identity/visible-users.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { optionalBoolean, optionalString } from '../../core/optional.ts';
 import { limits } from '../../core/text/text.ts';
 import * as queries from '../../db/audience/registrations.ts';
 import * as registrations from '../../services/audience/registrations.ts';
-import { list, plain } from '../server/route.ts';
-import { customFields, personName, timestamp, User } from '../server/schemas.ts';
+import { endpoints } from '../server/route.ts';
+import { customFields, nameOfUser, nullable, nullableText, timestamp, User } from '../server/schemas.ts';
+
+const { list, plain } = endpoints('Users');
 
 const closed = { additionalProperties: false } as const;
 
 const NewRegistration = Type.Object(
   {
     username: Type.String({ minLength: 1, maxLength: limits.email, pattern: '\\S', patternHint: 'must not be blank' }),
-    first_name: Type.Optional(personName),
-    last_name: Type.Optional(personName),
-    email: Type.Optional(Type.String({ maxLength: limits.email, description: 'Default: the username.' })),
+    first_name: Type.Optional(nameOfUser),
+    last_name: Type.Optional(nameOfUser),
+    email: optionalString({ maxLength: limits.email, description: 'Default: the username.' }),
     custom_fields: Type.Optional(Type.Union([customFields, Type.Null()])),
-    active: Type.Optional(Type.Boolean({ description: 'Default: true.' })),
+    active: optionalBoolean({ description: 'Default: true.' }),
     addresses: Type.Optional(
       Type.Array(
         Type.Object(
           {
             value: Type.String({ minLength: 1, maxLength: limits.subscription }),
-            name: Type.Optional(
-              Type.String({
-                minLength: 1,
-                maxLength: limits.name,
-                pattern: '^[^\\r\\n]*[^\\s][^\\r\\n]*$',
-                patternHint: 'must be a single line that is not blank',
-                description: 'Default: `email` or `phone`, depending on the value.',
-              }),
-            ),
-            assign_to_preferred_channel: Type.Optional(Type.Boolean({ description: 'Default: true.' })),
+            name: optionalString({
+              minLength: 1,
+              maxLength: limits.name,
+              pattern: '^[^\\r\\n]*[^\\s][^\\r\\n]*$',
+              patternHint: 'must be a single line that is not blank',
+              description: 'Default: `email` or `phone`, depending on the value.',
+            }),
+            assign_to_preferred_channel: optionalBoolean({ description: 'Default: true.' }),
           },
           closed,
         ),
@@ -39,9 +40,10 @@ const NewRegistration = Type.Object(
       ),
     ),
     distribution_list: Type.Optional(
-      Type.Union([Type.String({ maxLength: limits.name }), Type.Null()], {
-        description: 'Name of a list of the project; the assigned addresses become its members.',
-      }),
+      nullable(
+        Type.String({ maxLength: limits.name }),
+        'Name of a list of the project; the assigned addresses become its members.',
+      ),
     ),
   },
   { $id: 'NewRegistration', ...closed },
@@ -65,7 +67,7 @@ const Registration = Type.Object(
         }),
       }),
     ),
-    distribution_list: Type.Union([Type.String(), Type.Null()]),
+    distribution_list: nullableText,
   },
   { $id: 'Registration' },
 );
@@ -78,8 +80,6 @@ export const registerUser = plain(['org', 'prj', 'app'], {
     'registration, and available in templates as `membership`. Does everything or nothing. A key that is ' +
     'limited to a project or application gets the names and email of an existing user only with `user:read`, and if the user ' +
     'is on a list of the project.',
-  tag: 'Users',
-  status: 200,
   body: NewRegistration,
   answer: Registration,
   handle: ({ deps, caller, organization, project, application, body }) => {
@@ -90,7 +90,7 @@ export const registerUser = plain(['org', 'prj', 'app'], {
       deps,
       path,
       { ...body, custom_fields: body.custom_fields as JsonObject | null | undefined },
-      maySeeAll ? 'all' : visiblePeople(caller.grant, path),
+      maySeeAll ? 'all' : visibleUsers(caller.grant, path),
     );
   },
 });
@@ -99,8 +99,6 @@ export const unregisterUser = plain(['org', 'prj', 'app', 'username'], {
   id: 'unregisterUser',
   summary: 'Unregister user from application',
   description: 'Deletes the registration with its custom fields. The user, addresses and memberships are kept.',
-  tag: 'Users',
-  status: 200,
   answer: Type.Object(
     { deleted: Type.Integer({ description: 'Number of deleted registrations: 0 or 1.' }) },
     { $id: 'Unregistered' },
@@ -126,14 +124,7 @@ export const listUserRegistrations = list(['org', 'username'], {
   id: 'listUserRegistrations',
   summary: 'List user registrations',
   description: 'The applications that the user is registered with, and the custom fields of each.',
-  tag: 'Users',
   item: UserRegistration,
-  list: async ({ deps, organization, user }, page) =>
-    (await queries.listRegistrationsOfUser(deps.db, organization.id, user.id, page)).map(
-      ({ created_at, updated_at, ...rest }) => ({
-        ...rest,
-        created_at: created_at.toISOString(),
-        updated_at: updated_at.toISOString(),
-      }),
-    ),
+  list: ({ deps, organization, user }, page) =>
+    queries.listRegistrationsOfUser(deps.db, organization.id, user.id, page),
 });

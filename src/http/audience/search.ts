@@ -1,19 +1,18 @@
 /** The search parameter for users and members, and the cursors of search results. */
 import { Type } from 'typebox';
 import { type SearchPrefixes, searchOrder } from '../../core/audience/search.ts';
+import { optionalString } from '../../core/optional.ts';
 import { limits } from '../../core/text/text.ts';
 import type { SearchPosition } from '../../services/audience/users.ts';
 import { badCursor } from '../server/route.ts';
 
 export const Search = Type.Object({
-  search: Type.Optional(
-    Type.String({
-      maxLength: limits.name,
-      description:
-        'Prefix of the first name, last name or email: `ann` finds Ann, Annette and ann@…; `ann smi` and `smi ann` find Ann ' +
-        'Smith.',
-    }),
-  ),
+  search: optionalString({
+    maxLength: limits.name,
+    description:
+      'Prefix of the first name, last name or email: `ann` finds Ann, Annette and ann@…; `ann smi` and `smi ann` find Ann ' +
+      'Smith.',
+  }),
 });
 
 export function formatSearchCursor({ pattern, id, keys }: SearchPosition): string {

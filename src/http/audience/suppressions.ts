@@ -2,16 +2,17 @@ import { Readable } from 'node:stream';
 import { Type } from 'typebox';
 import { suppressionLimits, suppressionReasons } from '../../core/audience/suppressions.ts';
 import { media } from '../../core/configuration/nouns/schemas.ts';
+import { optionalString } from '../../core/optional.ts';
 import { limits } from '../../core/text/text.ts';
 import * as queries from '../../db/audience/suppressions.ts';
 import { maxRows } from '../../services/audience/list-files.ts';
 import * as suppressions from '../../services/audience/suppressions.ts';
 import { recordRead } from '../../services/operations/audit.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
-import { apiPathOf, list, plain } from '../server/route.ts';
-import { Deleted, DeleteQuery, nullableText, nullableTimestamp } from '../server/schemas.ts';
+import { apiPathOf, endpoints } from '../server/route.ts';
+import { Deleted, DeleteQuery, nullable, nullableText, nullableTimestamp, timestamp } from '../server/schemas.ts';
 
-const tag = 'Suppression list';
+const { list, plain } = endpoints('Suppression list');
 
 const channelType = Type.Enum([...media]);
 const reason = Type.Enum([...suppressionReasons]);
@@ -27,12 +28,12 @@ const Suppression = Type.Object(
     reason,
     source: Type.String({ description: '`manual`, `import`, or the name of the provider that reported it.' }),
     detail: nullableText,
-    since: Type.String({ format: 'date-time' }),
+    since: timestamp,
     expires_at: nullableTimestamp,
-    projects: Type.Union([Type.Array(Type.String()), Type.Null()], {
-      description:
-        'Slugs of the projects whose channels send nothing to it, because one of these channels reported it. Null: no channel does.',
-    }),
+    projects: nullable(
+      Type.Array(Type.String()),
+      'Slugs of the projects whose channels send nothing to it, because one of these channels reported it. Null: no channel does.',
+    ),
   },
   { $id: 'Suppression' },
 );
@@ -47,34 +48,24 @@ const NewSuppression = Type.Object(
     }),
     reason: Type.Optional(Type.Enum([...suppressionReasons], { default: 'manual' })),
     detail: Type.Optional(Type.Union([Type.String({ maxLength: suppressionLimits.detail }), Type.Null()])),
-    expires_at: Type.Optional(
-      Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description: 'Null: never.' }),
-    ),
+    expires_at: Type.Optional(nullable(timestamp, 'Null: never.')),
   },
   { $id: 'NewSuppression', additionalProperties: false },
 );
-
-function present({ since, expires_at, ...entry }: suppressions.SuppressionRow) {
-  return { ...entry, since: since.toISOString(), expires_at: expires_at?.toISOString() ?? null };
-}
 
 export const listSuppressions = list(['org'], {
   id: 'listSuppressions',
   readsReplica: true,
   summary: 'List suppressions',
   description: 'Returns the addresses and domains to which nothing is sent, newest first.',
-  tag,
   query: Type.Object({
     channel_type: Type.Optional(channelType),
     reason: Type.Optional(reason),
-    search: Type.Optional(
-      Type.String({ maxLength: limits.subscription, description: 'Prefix of the address or domain.' }),
-    ),
+    search: optionalString({ maxLength: limits.subscription, description: 'Prefix of the address or domain.' }),
   }),
   item: Suppression,
   personal: 'user',
-  list: async ({ deps, organization, query }, page) =>
-    (await queries.listSuppressions(deps.db, organization.id, query, page)).map(present),
+  list: ({ deps, organization, query }, page) => queries.listSuppressions(deps.db, organization.id, query, page),
 });
 
 export const createSuppression = plain(['org'], {
@@ -83,7 +74,6 @@ export const createSuppression = plain(['org'], {
   description:
     'Nothing is sent to the address from now on, including messages that are waiting. This also applies to required ' +
     'categories.',
-  tag,
   status: 201,
   problems: [409],
   body: NewSuppression,
@@ -93,7 +83,7 @@ export const createSuppression = plain(['org'], {
     const { reason = 'manual', expires_at, ...fields } = body;
     const expiry = expires_at ? new Date(expires_at) : null;
     const input = { ...fields, reason, expires_at: expiry };
-    const entry = present(await suppressions.createSuppression(deps, organization.id, input));
+    const entry = await suppressions.createSuppression(deps, organization.id, input);
     return asCreated(call, `${apiPathOf({ organization })}suppressions/${entry.id}/`, entry);
   },
 });
@@ -101,25 +91,20 @@ export const createSuppression = plain(['org'], {
 export const retrieveSuppression = plain(['org', 'suppression'], {
   id: 'retrieveSuppression',
   summary: 'Retrieve suppression',
-  tag,
-  status: 200,
   answer: Suppression,
-  handle: call => withEtag(call, present(call.suppression)),
+  handle: call => withEtag(call, call.suppression),
 });
 
 export const deleteSuppression = plain(['org', 'suppression'], {
   id: 'deleteSuppression',
   summary: 'Remove suppression',
   description: 'The address is sent to again. Messages that were suppressed are not sent later.',
-  tag,
-  status: 200,
   query: DeleteQuery,
   answer: Deleted,
   handle: async call => {
     const { deps, organization, suppression, query } = call;
     const { dry_run = false } = query;
-    const check = ifMatch(call, present);
-    const deleted = await suppressions.deleteSuppression(deps, organization.id, suppression.id, dry_run, check);
+    const deleted = await suppressions.deleteSuppression(deps, organization.id, suppression.id, dry_run, ifMatch(call));
     return { deleted, ...(dry_run && { dry_run }) };
   },
 });
@@ -133,8 +118,6 @@ export const importSuppressions = plain(['org'], {
     '`expires_at` are optional; `projects` has the slugs of projects, separated by spaces, if only their channels send nothing ' +
     'to it; `source` and `since`, which an export contains, are ignored. All rows are imported, or none. ' +
     'An entry that exists already is kept, except that its expiry can become later and its projects more.',
-  tag,
-  status: 200,
   consumes: 'text/csv',
   bodyLimit: 10 * 1024 * 1024,
   body: Type.String({ description: 'The file.' }),
@@ -159,8 +142,6 @@ export const exportSuppressions = plain(['org'], {
   description:
     'Returns a CSV file that can be imported again. A cell that a spreadsheet would run as a formula is prefixed with a ' +
     'quotation mark, which the import removes.',
-  tag,
-  status: 200,
   produces: 'text/csv',
   answer: Type.String(),
   handle: async ({ deps, organization, request, reply }) => {

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { parseSearch } from '../../core/audience/search.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { optionalBoolean } from '../../core/optional.ts';
 import * as addressQueries from '../../db/audience/addresses.ts';
 import * as memberQueries from '../../db/audience/members.ts';
 import * as searchQueries from '../../db/audience/user-search.ts';
@@ -9,7 +10,7 @@ import { withSuppressions } from '../../services/audience/suppressions.ts';
 import * as users from '../../services/audience/users.ts';
 import type { Deps } from '../../services/deps.ts';
 import { ifMatch, withEtag } from '../server/etag.ts';
-import { badCursor, type Call, list, ordered, plain } from '../server/route.ts';
+import { badCursor, endpoints } from '../server/route.ts';
 import {
   Address,
   CascadeQuery,
@@ -28,24 +29,11 @@ import {
 } from '../server/schemas.ts';
 import { formatSearchCursor, parseNameCursor, parseSearchCursor, Search } from './search.ts';
 
-function showProfile({ created_at, updated_at, ...profile }: users.Profile) {
-  return { ...profile, created_at: created_at.toISOString(), updated_at: updated_at.toISOString() };
-}
-
-function showAddress({ disabled_at, ...address }: users.WholeAddress) {
-  return { ...address, disabled_at: disabled_at?.toISOString() ?? null };
-}
+const { list, ordered, plain } = endpoints('Users');
 
 async function showAddresses(deps: Deps, organization: { id: number }, addresses: users.WholeAddress[]) {
-  return (await withSuppressions(deps, organization.id, addresses)).map(({ suppression, ...address }) => ({
-    ...showAddress(address),
-    suppression: suppression ? { ...suppression, since: suppression.since.toISOString() } : null,
-  }));
-}
-
-/** Returns the If-Match check for changes of a user: the ETag is always that of the profile. */
-function checkUnchanged(call: Call) {
-  return ifMatch(call, showProfile);
+  const shown = await withSuppressions(deps, organization.id, addresses);
+  return shown.map(address => ({ ...address, suppression: address.suppression ?? null }));
 }
 
 const update = (id: string) =>
@@ -53,8 +41,6 @@ const update = (id: string) =>
     id,
     summary: 'Update user',
     description: 'PUT and PATCH do the same: absent fields are left unchanged.',
-    tag: 'Users',
-    status: 200,
     body: UserUpdate,
     answer: UpdatedUser,
     handle: call => {
@@ -68,16 +54,14 @@ const update = (id: string) =>
         custom_fields: custom_fields as JsonObject | null | undefined,
         mode: _mode.toUpperCase() as users.CustomFieldsMode,
       };
-      return users.updateUser(deps, organization.id, user.id, update, checkUnchanged(call));
+      return users.updateUser(deps, organization.id, user.id, update, ifMatch(call));
     },
   });
 
 const UserFilter = Type.Object({
   ...Search.properties,
   order: Type.Optional(Type.Enum(['id', 'name'], { description: 'Default: `id`, or `name` together with `locked`.' })),
-  locked: Type.Optional(
-    Type.Boolean({ description: 'True: only locked users. False: only users that are not locked.' }),
-  ),
+  locked: optionalBoolean({ description: 'True: only locked users. False: only users that are not locked.' }),
 });
 
 export const listUsers = ordered(['org'], {
@@ -87,7 +71,6 @@ export const listUsers = ordered(['org'], {
   description:
     'With `search`, matches of the first name come first, then of the last name, then of the email. With `order=name`, names ' +
     'are sorted naturally (Ann 2 before Ann 10), and users without a name by username.',
-  tag: 'Users',
   query: UserFilter,
   item: User,
   personal: 'user',
@@ -115,7 +98,6 @@ export const createUser = plain(['org'], {
   id: 'createUser',
   summary: 'Create user',
   description: 'The lower-case email becomes the username, and the email is added as an address named `email`.',
-  tag: 'Users',
   status: 201,
   problems: [409],
   body: NewUser,
@@ -133,8 +115,6 @@ export const updateUser = update('updateUser');
 export const retrieveUser = plain(['org', 'username'], {
   id: 'retrieveUser',
   summary: 'Retrieve user',
-  tag: 'Users',
-  status: 200,
   answer: User,
   handle: ({ user }) => user,
 });
@@ -143,28 +123,20 @@ export const retrieveProfile = plain(['org', 'username'], {
   id: 'retrieveProfile',
   summary: 'Retrieve profile',
   description: 'Returns all fields of a user, with an ETag for updates.',
-  tag: 'Users',
-  status: 200,
   answer: Profile,
-  handle: async call =>
-    withEtag(call, showProfile(await users.getProfile(call.deps, call.organization.id, call.user.id))),
+  handle: async call => withEtag(call, await users.getProfile(call.deps, call.organization.id, call.user.id)),
 });
 
 export const updateProfile = plain(['org', 'username'], {
   id: 'updateProfile',
   summary: 'Update profile',
   description: 'Absent fields are left unchanged; `custom_fields` replaces the previous ones.',
-  tag: 'Users',
-  status: 200,
   body: ProfileUpdate,
   answer: Profile,
   handle: async call => {
     const { deps, organization, user, body } = call;
     const update = { ...body, custom_fields: body.custom_fields as JsonObject | undefined, mode: 'REPLACE' as const };
-    return withEtag(
-      call,
-      showProfile(await users.updateUser(deps, organization.id, user.id, update, checkUnchanged(call))),
-    );
+    return withEtag(call, await users.updateUser(deps, organization.id, user.id, update, ifMatch(call)));
   },
 });
 
@@ -172,7 +144,6 @@ export const listMemberships = list(['org', 'username'], {
   id: 'listMemberships',
   summary: 'List memberships',
   description: 'The distribution lists that the user is a member of.',
-  tag: 'Users',
   item: Membership,
   list: ({ deps, organization, user }, page) => memberQueries.listMemberships(deps.db, organization.id, user.id, page),
 });
@@ -180,7 +151,6 @@ export const listMemberships = list(['org', 'username'], {
 export const listWholeAddresses = list(['org', 'username'], {
   id: 'listWholeAddresses',
   summary: 'List addresses with status',
-  tag: 'Users',
   item: WholeAddress,
   list: async ({ deps, organization, user }, page) =>
     showAddresses(deps, organization, await addressQueries.listWholeAddresses(deps.db, organization.id, user.id, page)),
@@ -191,16 +161,14 @@ export const updateAddress = plain(['org', 'username', 'address'], {
   summary: 'Enable or disable address',
   description:
     'A disabled address is not used. An address that Belfry disabled because it failed can be enabled again.',
-  tag: 'Users',
-  status: 200,
   body: Type.Object({ enabled: Type.Boolean() }, { $id: 'AddressUpdate', additionalProperties: false }),
   answer: WholeAddress,
   handle: async call => {
     const { deps, organization, user, address, body } = call;
-    ifMatch(call)(showAddress(address));
+    ifMatch(call)(address);
     const changed = await users.setAddressEnabled(deps, organization.id, user, address.id, body.enabled);
     const [shown] = await showAddresses(deps, organization, [changed]);
-    return withEtag(call, shown!, showAddress(changed));
+    return withEtag(call, shown!, changed);
   },
 });
 
@@ -208,15 +176,13 @@ export const deleteAddress = plain(['org', 'username', 'address'], {
   id: 'deleteAddress',
   summary: 'Delete address',
   description: 'An address with list memberships is only deleted with `cascade`, together with the memberships.',
-  tag: 'Users',
-  status: 200,
   problems: [409],
   query: CascadeQuery,
   answer: Deleted,
   handle: async call => {
     const { deps, organization, user, address, query } = call;
     const { cascade = false, dry_run = false } = query;
-    ifMatch(call)(showAddress(address));
+    ifMatch(call)(address);
     const deleted = await users.deleteAddress(deps, organization.id, user, address, { cascade, dryRun: dry_run });
     return { deleted, ...(dry_run && { dry_run }) };
   },
@@ -227,14 +193,12 @@ export const deleteUser = plain(['org', 'username'], {
   summary: 'Delete user',
   description:
     'Deletes the user with addresses, memberships and inbox. Deliveries are kept as those of a deleted user.',
-  tag: 'Users',
-  status: 200,
   query: DeleteQuery,
   answer: Deleted,
   handle: async call => {
     const { deps, organization, user, query } = call;
     const { dry_run = false } = query;
-    const deleted = await users.deleteUser(deps, organization.id, user.id, dry_run, checkUnchanged(call));
+    const deleted = await users.deleteUser(deps, organization.id, user.id, dry_run, ifMatch(call));
     return { deleted, ...(dry_run && { dry_run }) };
   },
 });
@@ -242,7 +206,6 @@ export const deleteUser = plain(['org', 'username'], {
 export const listUserAddresses = list(['org', 'username'], {
   id: 'listUserAddresses',
   summary: 'List user addresses',
-  tag: 'Users',
   item: Address,
   list: ({ deps, organization, user }, page) => addressQueries.listAddresses(deps.db, organization.id, user.id, page),
 });
@@ -251,8 +214,6 @@ export const addUserAddress = plain(['org', 'username'], {
   id: 'addUserAddress',
   summary: 'Add user address',
   description: 'Adding an existing name and value again changes nothing.',
-  tag: 'Users',
-  status: 200,
   body: NewAddress,
   answer: Address,
   handle: ({ deps, organization, user, body }) => users.addAddress(deps, organization.id, user, body),

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { EventEntry } from '../../core/configuration/document.ts';
 import { changesSchemaOf, newSchemaOf, responseFieldsOf } from '../../core/configuration/entries.ts';
 import { event as noun } from '../../core/configuration/nouns/event.ts';
-import { visiblePeople } from '../../core/identity/visible-people.ts';
+import { visibleUsers } from '../../core/identity/visible-users.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { limits } from '../../core/text/text.ts';
 import { TriggerBody } from '../../core/trigger.ts';
@@ -237,7 +237,7 @@ export const simulateEvent = plain(['org', 'prj', 'app', 'evt'], {
       deps,
       { organization, project, application, event },
       { context: body.context as JsonObject | undefined, options: body.options },
-      visiblePeople(caller.grant, { organization, project, application }),
+      visibleUsers(caller.grant, { organization, project, application }),
     ),
 });
 

@@ -4,7 +4,7 @@ import { changesSchemaOf, newSchemaOf, responseFieldsOf } from '../../core/confi
 import { Message, notification, Overrides } from '../../core/configuration/nouns/notification.ts';
 import { closed } from '../../core/configuration/nouns/schemas.ts';
 import { AppError } from '../../core/errors.ts';
-import { visiblePeople } from '../../core/identity/visible-people.ts';
+import { visibleUsers } from '../../core/identity/visible-users.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { limits } from '../../core/text/text.ts';
 import { deleteEntry } from '../../services/configuration/entries.ts';
@@ -178,7 +178,7 @@ export const testNotification = plain(['org', 'prj', 'app', 'evt', 'notification
   handle: ({ deps, caller, body, notification, organization, project, application, event }) => {
     const path = { organization, project, application, event };
     return testSends.testNotification(deps, path, notification, body, {
-      people: visiblePeople(caller.grant, path),
+      visible: visibleUsers(caller.grant, path),
       mayReachAnyone: ({ projectId }) =>
         caller.grant.allows('channel:write', projectId === null ? { organization } : path),
     });

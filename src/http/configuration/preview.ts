@@ -3,7 +3,7 @@ import { Message, Override } from '../../core/configuration/nouns/notification.t
 import { digestLimits } from '../../core/decision/digest.ts';
 import { stepLimits } from '../../core/decision/steps.ts';
 import { expressionLimits } from '../../core/expressions/expressions.ts';
-import { visiblePeople } from '../../core/identity/visible-people.ts';
+import { visibleUsers } from '../../core/identity/visible-users.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { templateLimits } from '../../core/render/template/limits.ts';
 import { limits } from '../../core/text/text.ts';
@@ -164,6 +164,6 @@ export const previewMessage = plain(['org', 'prj', 'app', 'evt'], {
       deps,
       { organization, project, application, event },
       body,
-      visiblePeople(caller.grant, { organization, project, application }),
+      visibleUsers(caller.grant, { organization, project, application }),
     ),
 });

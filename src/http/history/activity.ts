@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
 import * as activity from '../../services/history/activity.ts';
 import { findDeliveriesOfCause } from '../../services/history/stats/failures.ts';
-import { ordered, plain } from '../server/route.ts';
+import { endpoints } from '../server/route.ts';
 import { closed } from '../server/schemas.ts';
 import { cursorOf, pageBefore, showPastDelivery } from './deliveries.ts';
 import { ActivityFilter, PastDelivery, ReplayPreview } from './schemas-occurrences.ts';
 
-const tag = 'Occurrences';
+const { ordered, plain } = endpoints('Occurrences');
 
 export const listActivity = ordered(['org'], {
   id: 'listActivity',
@@ -15,7 +15,6 @@ export const listActivity = ordered(['org'], {
   description:
     'Deliveries of all occurrences, newest occurrences first. A page may have fewer rows than requested and still be ' +
     'followed by another: each request scans a limited number of deliveries, and the next page continues from there.',
-  tag,
   query: ActivityFilter,
   item: Type.Omit(PastDelivery, []),
   list: async ({ deps, organization, query }, page) => {
@@ -51,8 +50,6 @@ export const previewRetries = plain(['org'], {
   id: 'previewRetries',
   summary: 'Preview retries',
   description: 'Returns what a retry of these deliveries would do now. Nothing is sent.',
-  tag,
-  status: 200,
   body: Type.Object(Selection.properties, closed),
   answer: Type.Omit(ReplayPreview, []),
   handle: ({ deps, organization, body }) => activity.previewRetries(deps, organization.id, body.deliveries),
@@ -62,8 +59,6 @@ export const retryDeliveries = plain(['org'], {
   id: 'retryDeliveries',
   summary: 'Retry deliveries',
   description: 'Retries deliveries that failed or whose outcome is unknown. The others are left unchanged.',
-  tag,
-  status: 200,
   body: Selection,
   answer: Type.Object({ retried: Type.Integer({ description: 'Deliveries that are due again.' }) }),
   handle: async ({ deps, organization, body }) => ({
@@ -75,8 +70,6 @@ export const cancelDeliveries = plain(['org'], {
   id: 'cancelDeliveries',
   summary: 'Cancel deliveries',
   description: 'Cancels waiting deliveries. The others are left unchanged.',
-  tag,
-  status: 200,
   body: Type.Object(Selection.properties, closed),
   answer: Type.Object({ cancelled: Type.Integer({ description: 'Deliveries that will not be sent.' }) }),
   handle: async ({ deps, organization, body }) => ({

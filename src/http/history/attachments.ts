@@ -2,10 +2,11 @@ import { Type } from 'typebox';
 import { attachmentLimits } from '../../core/message/attachments.ts';
 import { listOccurrenceAttachments } from '../../db/history/attachments.ts';
 import * as attachments from '../../services/history/attachments.ts';
-import { plain } from '../server/route.ts';
+import { endpoints } from '../server/route.ts';
 import { timestamp } from '../server/schemas.ts';
 
-const tag = 'Attachments';
+const { plain } = endpoints('Attachments');
+
 const mebibytes = attachmentLimits.bytes / 1024 / 1024;
 
 const fields = {
@@ -28,7 +29,6 @@ export const uploadAttachment = plain(['org', 'prj', 'app'], {
     `Stores a file of at most ${mebibytes} MiB, for triggers to name in \`options.attachments\`. The body is the content of the ` +
     'file, and the Content-Type header its type, which is checked against the content. Programs are refused. A file ' +
     `can be used by any number of triggers of the organization; if none uses it within ${attachmentLimits.uploadHours} hours, it is deleted.`,
-  tag,
   status: 201,
   problems: [429],
   consumes: '*/*',
@@ -41,8 +41,7 @@ export const uploadAttachment = plain(['org', 'prj', 'app'], {
   handle: async ({ deps, organization, body, query, request }) => {
     const contentType = request.headers['content-type'];
     const upload = { name: query.name, contentType, content: body };
-    const { expires_at, ...facts } = await attachments.uploadAttachment(deps, organization.id, upload);
-    return { ...facts, expires_at: expires_at.toISOString() };
+    return attachments.uploadAttachment(deps, organization.id, upload);
   },
 });
 
@@ -50,8 +49,6 @@ export const listAttachments = plain(['org', 'identifier'], {
   id: 'listAttachments',
   summary: 'List attachments',
   description: 'The files of the messages of an occurrence. A file with a URL appears once it was fetched.',
-  tag,
-  status: 200,
   answer: Type.Array(Attachment),
   handle: ({ deps, organization, occurrence }) =>
     listOccurrenceAttachments(deps.db, organization.id, occurrence.identifier),
@@ -61,8 +58,6 @@ export const downloadAttachment = plain(['org', 'identifier', 'attachment'], {
   id: 'downloadAttachment',
   summary: 'Download attachment',
   description: 'Returns the content of a file, with its own media type.',
-  tag,
-  status: 200,
   produces: 'application/octet-stream',
   answer: Type.String({ format: 'binary' }),
   handle: async ({ deps, organization, attachment, reply }) => {

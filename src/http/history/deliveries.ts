@@ -5,20 +5,20 @@ import { isUuid } from '../../core/ids.ts';
 import * as queries from '../../db/history/delivery-history.ts';
 import * as deliveries from '../../services/history/deliveries.ts';
 import { previewReplay } from '../../services/history/replays.ts';
-import { badCursor, ordered, type Page, plain } from '../server/route.ts';
-import { nullableText, nullableTimestamp, timestamp } from '../server/schemas.ts';
+import { badCursor, endpoints, type Page } from '../server/route.ts';
+import { nullable, nullableText, nullableTimestamp, time, timestamp } from '../server/schemas.ts';
 import { Delivery, PastDelivery, ReplayPreview } from './schemas-occurrences.ts';
 
-const tag = 'Occurrences';
+const { ordered, plain } = endpoints('Occurrences');
 
 const Sandboxed = Type.Object(
   {
     occurrence: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }),
     delivery: Type.Integer({ description: 'Id of the delivery.' }),
-    user: Type.Union([Type.String(), Type.Null()], { description: 'Username; null when the user has been deleted.' }),
+    user: nullable(Type.String(), 'Username; null when the user has been deleted.'),
     address: nullableText,
     channel: nullableText,
-    type: Type.Union([Type.String(), Type.Null()], { description: 'Type of the channel.' }),
+    type: nullable(Type.String(), 'Type of the channel.'),
     event: nullableText,
     notification: nullableText,
     sent_at: nullableTimestamp,
@@ -31,41 +31,32 @@ const Attempt = Type.Object(
     at: timestamp,
     provider: nullableText,
     outcome: Type.Enum(['sent', 'failed', 'unknown']),
-    detail: Type.Union([Type.String(), Type.Null()], { description: "The provider's response or error message." }),
-    duration_ms: Type.Union([Type.Integer(), Type.Null()], { description: 'Duration of the provider call.' }),
+    detail: nullable(Type.String(), "The provider's response or error message."),
+    duration_ms: nullable(Type.Integer(), 'Duration of the provider call.'),
   },
   { $id: 'Attempt' },
 );
 
 const DeliveryUpdate = Type.Object(
   {
-    at: Type.String({
-      format: 'date-time',
-      description: 'When it was attempted. If it was not, when the occurrence was changed.',
-    }),
+    at: time('When it was attempted. If it was not, when the occurrence was changed.'),
     change: Type.Enum(['acknowledged', 'resolved', 'cancelled'], { description: 'What happened to the occurrence.' }),
-    by: Type.Union([Type.String(), Type.Null()], { description: 'Who changed the occurrence, if that is known.' }),
-    action: Type.Union([Type.Enum(['update', 'retract']), Type.Null()], {
-      description: 'Whether the message was changed in place or removed; null while nothing was attempted.',
-    }),
+    by: nullable(Type.String(), 'Who changed the occurrence, if that is known.'),
+    action: nullable(
+      Type.Enum(['update', 'retract']),
+      'Whether the message was changed in place or removed; null while nothing was attempted.',
+    ),
     outcome: Type.Enum(['done', 'waiting', 'retrying', 'failed', 'unsupported'], {
       description: '`unsupported`: the message cannot be changed, for the reason in `detail`. Nothing was attempted.',
     }),
-    detail: Type.Union([Type.String(), Type.Null()], { description: "The provider's error message." }),
-    duration_ms: Type.Union([Type.Integer(), Type.Null()], { description: 'Duration of the provider call.' }),
+    detail: nullable(Type.String(), "The provider's error message."),
+    duration_ms: nullable(Type.Integer(), 'Duration of the provider call.'),
   },
   { $id: 'DeliveryUpdate' },
 );
 
 export function showDelivery<View extends deliveries.DeliveryView>(row: View) {
-  return {
-    ...row,
-    state: deliveryStateOf(row),
-    created_at: row.created_at.toISOString(),
-    sent_at: row.sent_at?.toISOString() ?? null,
-    next_attempt_at: row.next_attempt_at?.toISOString() ?? null,
-    retry_until: row.retry_until?.toISOString() ?? null,
-  };
+  return { ...row, state: deliveryStateOf(row) };
 }
 
 /** Parses a cursor: the occurrence and the delivery id of the last row of the previous page. */
@@ -88,8 +79,6 @@ export function showPastDelivery(row: deliveries.PastDelivery) {
 export const retrieveDelivery = plain(['org', 'identifier', 'delivery'], {
   id: 'retrieveDelivery',
   summary: 'Retrieve delivery',
-  tag,
-  status: 200,
   answer: Delivery,
   handle: async ({ deps, organization, occurrence, delivery }) =>
     showDelivery(await deliveries.getDelivery(deps, organization.id, occurrence.identifier, delivery.id)),
@@ -99,8 +88,6 @@ export const previewRetry = plain(['org', 'identifier', 'delivery'], {
   id: 'previewRetry',
   summary: 'Preview retry',
   description: 'Returns what a retry of this delivery would do now. Nothing is sent.',
-  tag,
-  status: 200,
   answer: Type.Omit(ReplayPreview, []),
   handle: ({ deps, organization, occurrence, delivery }) =>
     previewReplay(deps, organization.id, occurrence.identifier, delivery.id),
@@ -110,8 +97,6 @@ export const retryDelivery = plain(['org', 'identifier', 'delivery'], {
   id: 'retryDelivery',
   summary: 'Retry delivery',
   description: 'Retries a delivery that failed or whose outcome is unknown.',
-  tag,
-  status: 200,
   answer: Delivery,
   handle: async ({ deps, organization, occurrence, delivery }) =>
     showDelivery(await deliveries.retry(deps, organization.id, occurrence.identifier, delivery.id)),
@@ -123,12 +108,10 @@ export const listAttempts = plain(['org', 'identifier', 'delivery'], {
   description:
     `The provider calls for this delivery, oldest first. Of those that failed, the first ${keptAttempts.first} and the last ` +
     `${keptAttempts.last} are kept; the delivery's \`attempts\` counts all of them.`,
-  tag,
-  status: 200,
   answer: Type.Array(Attempt),
   handle: async ({ deps, organization, occurrence, delivery }) => {
     const attempts = await deliveries.listAttempts(deps, organization.id, occurrence.identifier, delivery.id);
-    return attempts.map(({ at, ms, ...rest }) => ({ ...rest, at: at.toISOString(), duration_ms: ms }));
+    return attempts.map(({ ms, ...rest }) => ({ ...rest, duration_ms: ms }));
   },
 });
 
@@ -138,12 +121,10 @@ export const listDeliveryUpdates = plain(['org', 'identifier', 'delivery'], {
   description:
     'How this message was updated or retracted after it was sent, because the occurrence was acknowledged, resolved or ' +
     'cancelled, oldest first. Only the last 20 attempts are kept.',
-  tag,
-  status: 200,
   answer: Type.Array(DeliveryUpdate),
   handle: async ({ deps, organization, occurrence, delivery }) => {
     const updates = await deliveries.listUpdates(deps, organization.id, occurrence.identifier, delivery.id);
-    return updates.map(({ at, ms, ...rest }) => ({ ...rest, at: at.toISOString(), duration_ms: ms }));
+    return updates.map(({ ms, ...rest }) => ({ ...rest, duration_ms: ms }));
   },
 });
 
@@ -152,7 +133,6 @@ export const listFailures = ordered(['org'], {
   readsReplica: true,
   summary: 'List failures',
   description: 'Deliveries that failed or whose outcome is unknown, newest occurrences first.',
-  tag,
   item: PastDelivery,
   list: async ({ deps, organization }, page) =>
     (await queries.listFailedDeliveries(deps.db, organization.id, pageBefore(page))).map(showPastDelivery),
@@ -165,7 +145,6 @@ export const listSandbox = ordered(['org'], {
   description:
     'Messages that the `sandbox` provider accepted instead of sending, newest occurrences first. *Retrieve message* returns ' +
     'the content.',
-  tag,
   item: Sandboxed,
   list: async ({ deps, organization }, page) => {
     const rows = await queries.listSandboxedDeliveries(deps.db, organization.id, pageBefore(page));

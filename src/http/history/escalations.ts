@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
 import * as escalations from '../../services/history/acknowledgements/escalations.ts';
-import { plain } from '../server/route.ts';
-import { nullableText, nullableTimestamp } from '../server/schemas.ts';
+import { endpoints } from '../server/route.ts';
+import { nullable, nullableText, nullableTimestamp } from '../server/schemas.ts';
 import { summarize } from './occurrences.ts';
 import { OccurrenceSummary } from './schemas-occurrences.ts';
 
-const nullableStep = (description: string) => Type.Union([Type.Integer(), Type.Null()], { description });
+const { plain } = endpoints('Occurrences');
 
 const Escalations = Type.Object(
   {
@@ -15,9 +15,9 @@ const Escalations = Type.Object(
         steps: Type.Array(
           Type.Object({
             notification: nullableText,
-            step: nullableStep('Number of the step that ran last; null before the first.'),
+            step: nullable(Type.Integer(), 'Number of the step that ran last; null before the first.'),
             is_running: Type.Boolean({ description: 'Whether that step is still being sent.' }),
-            next_step: nullableStep('Number of the step that runs next; null after the last.'),
+            next_step: nullable(Type.Integer(), 'Number of the step that runs next; null after the last.'),
             next_at: nullableTimestamp,
           }),
           { description: 'One entry for each notification with steps.' },
@@ -38,17 +38,11 @@ export const listEscalations = plain(['org'], {
   id: 'listEscalations',
   summary: 'List escalations',
   description: 'Occurrences whose steps still run, or ended without an acknowledgement.',
-  tag: 'Occurrences',
-  status: 200,
   answer: Escalations,
   handle: async ({ deps, organization }) => {
     const { escalations: rows, capped } = await escalations.listEscalations(deps, organization.id);
     return {
-      escalations: rows.map(({ row, steps, ...rest }) => ({
-        ...rest,
-        occurrence: summarize(row),
-        steps: steps.map(step => ({ ...step, next_at: step.next_at?.toISOString() ?? null })),
-      })),
+      escalations: rows.map(({ row, ...rest }) => ({ ...rest, occurrence: summarize(row) })),
       capped,
     };
   },

@@ -2,26 +2,22 @@ import { Type } from 'typebox';
 import { maxPerBulkAction } from '../../services/history/activity.ts';
 import * as failures from '../../services/history/stats/failures.ts';
 import { maxUnresolved } from '../../services/history/stats/stats.ts';
-import { plain } from '../server/route.ts';
-import { closed } from '../server/schemas.ts';
+import { endpoints } from '../server/route.ts';
+import { closed, nullable, time } from '../server/schemas.ts';
 import { showDelivery } from './deliveries.ts';
 import { causeParameter, PastDelivery, ReplayPreview } from './schemas-occurrences.ts';
 
-const tag = 'Occurrences';
+const { plain } = endpoints('Occurrences');
 
 const FailureCauses = Type.Object(
   {
     causes: Type.Array(
       Type.Object({
         cause: Type.String({ description: 'Id of the cause, for *List activity* and *Retry cause*.' }),
-        channel: Type.Union([Type.String(), Type.Null()], {
-          description: 'Slug; null when the channel has been deleted.',
-        }),
-        project: Type.Union([Type.String(), Type.Null()], {
-          description: 'Slug; null for a channel of the organization.',
-        }),
+        channel: nullable(Type.String(), 'Slug; null when the channel has been deleted.'),
+        project: nullable(Type.String(), 'Slug; null for a channel of the organization.'),
         deliveries: Type.Integer({ description: 'Deliveries that failed for this cause.' }),
-        since: Type.String({ format: 'date-time', description: 'When the oldest of them was created.' }),
+        since: time('When the oldest of them was created.'),
         example: Type.Omit(PastDelivery, []),
       }),
       { description: `Those of most deliveries first, at most ${failures.maxCauses}.` },
@@ -39,15 +35,10 @@ export const listFailureCauses = plain(['org'], {
   description:
     'Groups the deliveries of *List failures* by channel, status, reason and provider error. Addresses, ids and numbers in ' +
     'an error are ignored. The example is the newest delivery.',
-  tag,
-  status: 200,
   answer: FailureCauses,
   handle: async ({ deps, organization }) => {
     const { causes, ...rest } = await failures.listCauses(deps, organization.id);
-    return {
-      causes: causes.map(one => ({ ...one, since: one.since.toISOString(), example: showDelivery(one.example) })),
-      ...rest,
-    };
+    return { causes: causes.map(one => ({ ...one, example: showDelivery(one.example) })), ...rest };
   },
 });
 
@@ -60,8 +51,6 @@ export const previewCause = plain(['org'], {
   id: 'previewCause',
   summary: 'Preview retry of a cause',
   description: 'Returns what *Retry cause* would do now. Nothing is sent.',
-  tag,
-  status: 200,
   body,
   answer: Type.Object({ ...ReplayPreview.properties, remaining }),
   handle: ({ deps, organization, body }) => failures.previewCause(deps, organization.id, body.cause),
@@ -71,8 +60,6 @@ export const retryCause = plain(['org'], {
   id: 'retryCause',
   summary: 'Retry cause',
   description: `Queues the deliveries of a cause again, the oldest ${maxPerBulkAction} of them.`,
-  tag,
-  status: 200,
   body: Type.Object(body.properties, closed),
   answer: Type.Object({
     retried: Type.Integer({ description: 'Deliveries that are due again.' }),

@@ -10,7 +10,7 @@ import { addStates, type OccurrenceSummaryRow } from '../../services/history/occ
 import { listOccurrenceSteps } from '../../services/history/occurrence-steps.ts';
 import * as occurrences from '../../services/history/occurrences.ts';
 import * as replays from '../../services/history/replays.ts';
-import { badCursor, history, ordered, plain } from '../server/route.ts';
+import { badCursor, endpoints } from '../server/route.ts';
 import { showDelivery } from './deliveries.ts';
 import {
   Answers,
@@ -23,21 +23,15 @@ import {
   ReplayPreview,
 } from './schemas-occurrences.ts';
 
-const tag = 'Occurrences';
+const { history, ordered, plain } = endpoints('Occurrences');
+
 const deliveryFilters = new Set(['status', 'state', 'reason', 'user', 'channel']);
 
 export function summarize(row: OccurrenceSummaryRow) {
-  const { created_at, completed_at, due_at, acknowledged_at, resolved_at, cancelled_at } = row;
   return {
     ...row,
     trace_id: row.trace_id ?? undefined,
-    scheduled_for: row.outcome === 'scheduled' ? due_at!.toISOString() : null,
-    waiting_until: row.waiting_until?.toISOString() ?? null,
-    created_at: created_at.toISOString(),
-    completed_at: completed_at?.toISOString() ?? null,
-    acknowledged_at: acknowledged_at?.toISOString() ?? null,
-    resolved_at: resolved_at?.toISOString() ?? null,
-    cancelled_at: cancelled_at?.toISOString() ?? null,
+    scheduled_for: row.outcome === 'scheduled' ? row.due_at : null,
   };
 }
 
@@ -46,7 +40,6 @@ export const listOccurrences = history(['org'], {
   readsReplica: true,
   summary: 'List occurrences',
   description: 'Newest first.',
-  tag,
   query: OccurrenceFilter,
   item: OccurrenceSummary,
   list: async ({ deps, organization, query }, page) => {
@@ -67,8 +60,6 @@ export const listOccurrences = history(['org'], {
 export const retrieveOccurrence = plain(['org', 'identifier'], {
   id: 'retrieveOccurrence',
   summary: 'Retrieve occurrence',
-  tag,
-  status: 200,
   answer: Occurrence,
   handle: async ({ deps, organization, occurrence: { identifier }, link }) => {
     const row = await occurrences.getOccurrence(deps, organization.id, identifier);
@@ -85,7 +76,6 @@ export const listDeliveries = ordered(['org', 'identifier'], {
   description:
     'One row for each recipient and channel, sent or not, with the reason. With `order=attention`, failed deliveries come ' +
     'first, then open ones, then the rest; suppressed ones are left out (see *List reasons of suppressed deliveries*).',
-  tag,
   query: DeliveryFilter,
   item: Delivery,
   list: async ({ deps, organization, occurrence, query: { order, ...query } }, { after, limit }) => {
@@ -116,8 +106,6 @@ export const listSuppressedReasons = plain(['org', 'identifier'], {
   id: 'listSuppressedReasons',
   summary: 'List reasons of suppressed deliveries',
   description: 'The number of suppressed deliveries by reason, most frequent first.',
-  tag,
-  status: 200,
   answer: Type.Array(
     Type.Object({
       reason: Type.String({ description: 'A stable code.' }),
@@ -139,8 +127,6 @@ export const listSteps = plain(['org', 'identifier'], {
   summary: 'List steps',
   description:
     'The past steps of the occurrence, with the reason where no one was notified, and the steps planned if no one responds.',
-  tag,
-  status: 200,
   answer: Type.Array(OccurrenceStep),
   handle: ({ deps, organization, occurrence }) =>
     listOccurrenceSteps(deps, organization.id, occurrence.identifier, currentTime()),
@@ -152,8 +138,6 @@ export const acknowledgeOccurrence = plain(['org', 'identifier'], {
   description:
     'Ends all later steps and cancels their pending deliveries. Messages that were sent are updated where the provider can. ' +
     'Final: repeating it changes nothing and returns the same.',
-  tag,
-  status: 200,
   answer: Answers,
   handle: ({ deps, organization, occurrence }) =>
     acknowledgements.acknowledge(deps, organization.id, occurrence.identifier),
@@ -165,8 +149,6 @@ export const resolveOccurrence = plain(['org', 'identifier'], {
   description:
     'Like an acknowledgement, and later triggers with its `dedup_key` start a new occurrence. With `notify_resolved`, the ' +
     'notified recipients are informed. Final.',
-  tag,
-  status: 200,
   answer: Answers,
   handle: ({ deps, organization, occurrence }) =>
     acknowledgements.resolve(deps, organization.id, occurrence.identifier),
@@ -179,8 +161,6 @@ export const cancelOccurrence = plain(['org', 'identifier'], {
     'Cancels everything that is not sent yet, also what waits for its provider. Only messages that a provider is accepting at ' +
     'this moment may still arrive: `sending` says how many they are at most. Messages that were sent are retracted where the ' +
     'provider can.',
-  tag,
-  status: 200,
   answer: Type.Object({
     cancelled: Type.Integer({ description: 'Deliveries that will not be sent.' }),
     sending: Type.Integer({ description: 'Deliveries that were with a provider, and may still arrive.' }),
@@ -192,8 +172,6 @@ export const previewReplay = plain(['org', 'identifier'], {
   id: 'previewReplay',
   summary: 'Preview replay',
   description: 'Returns what a replay would do now. Nothing is sent.',
-  tag,
-  status: 200,
   answer: ReplayPreview,
   handle: ({ deps, organization, occurrence }) => replays.previewReplay(deps, organization.id, occurrence.identifier),
 });
@@ -202,8 +180,6 @@ export const replayOccurrence = plain(['org', 'identifier'], {
   id: 'replayOccurrence',
   summary: 'Replay occurrence',
   description: 'Retries all deliveries that failed or whose outcome is unknown.',
-  tag,
-  status: 200,
   answer: Type.Object({ replayed: Type.Integer({ description: 'Deliveries that are due again.' }) }),
   handle: async ({ deps, organization, occurrence }) => ({
     replayed: await occurrences.replay(deps, organization.id, occurrence.identifier),

@@ -1,7 +1,9 @@
 import { Type } from 'typebox';
 import * as pauses from '../../services/history/pauses.ts';
-import { plain } from '../server/route.ts';
-import { timestamp } from '../server/schemas.ts';
+import { endpoints } from '../server/route.ts';
+import { nullable, timestamp } from '../server/schemas.ts';
+
+const { plain } = endpoints('Occurrences');
 
 export const pauseFields = {
   kind: Type.Enum(['service', 'channel', 'application', 'event'], {
@@ -14,9 +16,7 @@ export const pauseFields = {
   scope: Type.Enum(['all', 'bulk'], {
     description: '`bulk`: only bulk messages are held, because the reputation guard of the channel paused them.',
   }),
-  reason: Type.Union([Type.String(), Type.Null()], {
-    description: 'What the person who paused it gave as the reason, or why the reputation guard did.',
-  }),
+  reason: nullable(Type.String(), 'What the person who paused it gave as the reason, or why the reputation guard did.'),
   waiting: Type.Object(
     {
       messages: Type.Integer({ description: 'Messages that will be sent on resume.' }),
@@ -29,27 +29,19 @@ export const pauseFields = {
 
 const Pause = Type.Object(pauseFields, { $id: 'Pause' });
 
-export function showPause(pause: pauses.Pause) {
-  return { ...pause, since: pause.since.toISOString() };
-}
-
 export const listPauses = plain(['org'], {
   id: 'listPauses',
   summary: 'List pauses',
   description: 'What is paused, and how much is held because of it; longest pause first.',
-  tag: 'Occurrences',
-  status: 200,
   answer: Type.Array(Pause),
-  handle: async ({ deps, organization }) => (await pauses.listPauses(deps, organization.id)).map(showPause),
+  handle: ({ deps, organization }) => pauses.listPauses(deps, organization.id),
 });
 
 export const listOccurrencePauses = plain(['org', 'identifier'], {
   id: 'listOccurrencePauses',
   summary: 'List occurrence pauses',
   description: 'The pauses that hold this occurrence. Counts include everything held by the same pause.',
-  tag: 'Occurrences',
-  status: 200,
   answer: Type.Array(Type.Omit(Pause, [])),
-  handle: async ({ deps, organization, occurrence }) =>
-    (await pauses.listPausesOfOccurrence(deps, organization.id, occurrence.identifier)).map(showPause),
+  handle: ({ deps, organization, occurrence }) =>
+    pauses.listPausesOfOccurrence(deps, organization.id, occurrence.identifier),
 });

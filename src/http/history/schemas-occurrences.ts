@@ -10,15 +10,14 @@ import {
   refinedStates,
 } from '../../core/history/states.ts';
 import { deliveryStatuses, occurrenceStatuses, stepStatuses } from '../../core/history/statuses.ts';
+import { optionalBoolean, optionalString } from '../../core/optional.ts';
 import { limits } from '../../core/text/text.ts';
 import { maxChecked } from '../../services/history/replays.ts';
-import { nullableText, nullableTimestamp, timestamp, url } from '../server/schemas.ts';
+import { nullable, nullableText, nullableTimestamp, time, timestamp, url } from '../server/schemas.ts';
 
 const occurrenceFields = {
   identifier: Type.String({ format: 'uuid' }),
-  event: Type.Union([Type.String(), Type.Null()], {
-    description: 'prj/app/evt; null when the event has been deleted.',
-  }),
+  event: nullable(Type.String(), 'prj/app/evt; null when the event has been deleted.'),
   status: Type.Enum([...occurrenceStatuses], { description: 'Processing stage in the engine.' }),
   outcome: Type.Enum([...outcomes], {
     description:
@@ -38,27 +37,22 @@ const occurrenceFields = {
       'What became of it, in a sentence or two. Times in it are in UTC. The text may change between versions.',
     examples: ['Of 4 messages, 3 were sent and 1 failed.'],
   }),
-  waiting_until: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-    description: 'When the first of the waiting messages is due; null when none waits for a certain time.',
-  }),
-  scheduled_for: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-    description: 'When it will be sent, if it is scheduled for later.',
-  }),
-  reason: Type.Union([Type.String(), Type.Null()], {
-    description: 'Why nothing was sent, or why it stopped before all recipients were reached.',
-  }),
+  waiting_until: nullable(
+    timestamp,
+    'When the first of the waiting messages is due; null when none waits for a certain time.',
+  ),
+  scheduled_for: nullable(timestamp, 'When it will be sent, if it is scheduled for later.'),
+  reason: nullable(Type.String(), 'Why nothing was sent, or why it stopped before all recipients were reached.'),
   created_at: timestamp,
   completed_at: nullableTimestamp,
   correlation_id: nullableText,
-  trace_id: Type.Optional(
-    Type.String({ description: 'Trace id in hexadecimal; absent when the trigger was not traced.' }),
-  ),
+  trace_id: optionalString({ description: 'Trace id in hexadecimal; absent when the trigger was not traced.' }),
   acknowledged_at: nullableTimestamp,
-  acknowledged_by: Type.Union([Type.String(), Type.Null()], { description: 'A user, or the API key that was used.' }),
+  acknowledged_by: nullable(Type.String(), 'A user, or the API key that was used.'),
   resolved_at: nullableTimestamp,
   resolved_by: nullableText,
   cancelled_at: nullableTimestamp,
-  cancelled_by: Type.Union([Type.String(), Type.Null()], { description: 'A user, or the API key that was used.' }),
+  cancelled_by: nullable(Type.String(), 'A user, or the API key that was used.'),
   dedup_key: nullableText,
   triggers: Type.Integer({ description: 'Number of triggers with the same `dedup_key`, including the first.' }),
   counts: Type.Object(
@@ -73,11 +67,11 @@ const occurrenceFields = {
     },
     { description: 'Deliveries by status.' },
   ),
-  unexpanded: Type.Union([Type.Integer(), Type.Null()], {
-    description:
-      'Deliveries that were never decided, because it stopped before all recipients were reached; `reason` says why. Together ' +
+  unexpanded: nullable(
+    Type.Integer(),
+    'Deliveries that were never decided, because it stopped before all recipients were reached; `reason` says why. Together ' +
       'with `counts` they add up to its audience. Null while they are being counted, and if they cannot be counted.',
-  }),
+  ),
 };
 
 export const OccurrenceSummary = Type.Object(occurrenceFields, { $id: 'OccurrenceSummary' });
@@ -92,20 +86,18 @@ export const Occurrence = Type.Object(
 );
 
 export const OccurrenceFilter = Type.Object({
-  project: Type.Optional(Type.String({ description: 'Slug.' })),
-  application: Type.Optional(Type.String({ description: 'Slug.' })),
-  event: Type.Optional(Type.String({ description: 'Slug.' })),
+  project: optionalString({ description: 'Slug.' }),
+  application: optionalString({ description: 'Slug.' }),
+  event: optionalString({ description: 'Slug.' }),
   status: Type.Optional(Type.Enum([...occurrenceStatuses])),
   outcome: Type.Optional(Type.Enum([...outcomes])),
-  unacknowledged: Type.Optional(Type.Boolean({ description: 'True: only occurrences that await an acknowledgement.' })),
-  correlation_id: Type.Optional(Type.String({ maxLength: limits.name })),
-  search: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: limits.name,
-      description: 'Prefix of the identifier, or the complete correlation id.',
-    }),
-  ),
+  unacknowledged: optionalBoolean({ description: 'True: only occurrences that await an acknowledgement.' }),
+  correlation_id: optionalString({ maxLength: limits.name }),
+  search: optionalString({
+    minLength: 1,
+    maxLength: limits.name,
+    description: 'Prefix of the identifier, or the complete correlation id.',
+  }),
   since: Type.Optional(timestamp),
   until: Type.Optional(timestamp),
 });
@@ -117,10 +109,10 @@ const refinedState = Type.Enum(Object.keys(refinedStates) as RefinedState[], {
 
 const deliveryFields = {
   id: Type.Integer(),
-  user: Type.Union([Type.String(), Type.Null()], { description: 'Username; null when the user has been deleted.' }),
+  user: nullable(Type.String(), 'Username; null when the user has been deleted.'),
   address: nullableText,
-  channel: Type.Union([Type.String(), Type.Null()], { description: 'Slug.' }),
-  notification: Type.Union([Type.String(), Type.Null()], { description: 'Name.' }),
+  channel: nullable(Type.String(), 'Slug.'),
+  notification: nullable(Type.String(), 'Name.'),
   status: deliveryStatus,
   state: Type.Enum(Object.keys(deliveryStates) as DeliveryState[], {
     description:
@@ -128,25 +120,20 @@ const deliveryFields = {
       '`waiting_quiet_hours`, `waiting` or `held`. `bounced` if it failed after the provider had accepted it, `complained` if it was ' +
       'reported as spam after it was sent, `retracted` if it was removed then, `dry_run` if it was suppressed because of a dry run.',
   }),
-  reason: Type.Union([Type.String(), Type.Null()], { description: 'A stable code.' }),
-  detail: Type.Union([Type.String(), Type.Null()], {
-    description: "The provider's response or error message. While it is held: the reason of the pause.",
-  }),
+  reason: nullable(Type.String(), 'A stable code.'),
+  detail: nullable(
+    Type.String(),
+    "The provider's response or error message. While it is held: the reason of the pause.",
+  ),
   attempts: Type.Integer(),
   provider: nullableText,
-  step: Type.Union([Type.Integer(), Type.Null()], {
-    description: 'Number of the step run that it belongs to, starting at 1.',
-  }),
+  step: nullable(Type.Integer(), 'Number of the step run that it belongs to, starting at 1.'),
   resolved: Type.Boolean({ description: 'Whether it notifies that the occurrence was resolved.' }),
   created_at: timestamp,
   sent_at: nullableTimestamp,
   next_attempt_at: nullableTimestamp,
-  retry_until: Type.Union(nullableTimestamp.anyOf, {
-    description: 'Until when it is retried; null unless an attempt failed and another one follows.',
-  }),
-  digest: Type.Union([Type.String(), Type.Null()], {
-    description: 'Id of the digest. Deliveries with the same digest are sent as one message.',
-  }),
+  retry_until: nullable(timestamp, 'Until when it is retried; null unless an attempt failed and another one follows.'),
+  digest: nullable(Type.String(), 'Id of the digest. Deliveries with the same digest are sent as one message.'),
 };
 
 export const Delivery = Type.Object(deliveryFields, { $id: 'Delivery' });
@@ -154,12 +141,8 @@ export const PastDelivery = Type.Object(
   {
     ...deliveryFields,
     occurrence: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }),
-    event: Type.Union([Type.String(), Type.Null()], {
-      description: 'prj/app/evt; null when the event has been deleted.',
-    }),
-    type: Type.Union([Type.String(), Type.Null()], {
-      description: 'Channel type; null when the channel has been deleted.',
-    }),
+    event: nullable(Type.String(), 'prj/app/evt; null when the event has been deleted.'),
+    type: nullable(Type.String(), 'Channel type; null when the channel has been deleted.'),
   },
   { $id: 'PastDelivery' },
 );
@@ -167,10 +150,10 @@ export const PastDelivery = Type.Object(
 export const DeliveryFilter = Type.Object({
   status: Type.Optional(deliveryStatus),
   state: Type.Optional(refinedState),
-  reason: Type.Optional(Type.String({ maxLength: limits.slug, description: 'A stable code.' })),
+  reason: optionalString({ maxLength: limits.slug, description: 'A stable code.' }),
   order: Type.Optional(Type.Enum(['id', 'attention'], { description: 'Default: `id`.' })),
-  user: Type.Optional(Type.String({ maxLength: limits.email, description: 'Username.' })),
-  channel: Type.Optional(Type.String({ description: 'Slug.' })),
+  user: optionalString({ maxLength: limits.email, description: 'Username.' }),
+  channel: optionalString({ description: 'Slug.' }),
 });
 
 export const causeParameter = Type.String({
@@ -180,19 +163,13 @@ export const causeParameter = Type.String({
 });
 
 export const ActivityFilter = Type.Object({
-  user: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 512, description: 'Username, or any address of the user.' }),
-  ),
+  user: optionalString({ minLength: 1, maxLength: 512, description: 'Username, or any address of the user.' }),
   status: Type.Optional(deliveryStatus),
   state: Type.Optional(refinedState),
-  channel: Type.Optional(Type.String({ maxLength: limits.slug, description: 'Slug.' })),
-  type: Type.Optional(Type.String({ maxLength: limits.slug, description: 'Channel type, such as `email` or `sms`.' })),
-  since: Type.Optional(
-    Type.String({ format: 'date-time', description: 'Only deliveries triggered at this time or later.' }),
-  ),
-  until: Type.Optional(
-    Type.String({ format: 'date-time', description: 'Only deliveries triggered before this time.' }),
-  ),
+  channel: optionalString({ maxLength: limits.slug, description: 'Slug.' }),
+  type: optionalString({ maxLength: limits.slug, description: 'Channel type, such as `email` or `sms`.' }),
+  since: Type.Optional(time('Only deliveries triggered at this time or later.')),
+  until: Type.Optional(time('Only deliveries triggered before this time.')),
   cause: Type.Optional(causeParameter),
 });
 
@@ -223,23 +200,20 @@ export const ReplayPreview = Type.Object(
 
 export const OccurrenceStep = Type.Object(
   {
-    notification: Type.Union([Type.String(), Type.Null()], {
-      description: 'Name; null when the notification has been deleted.',
-    }),
+    notification: nullable(Type.String(), 'Name; null when the notification has been deleted.'),
     number: Type.Integer({ description: 'Number of the run, starting at 1; a repeated step has several runs.' }),
-    step: Type.Union([Type.Integer(), Type.Null()], {
-      description: 'Number of the step; null for the notification that the occurrence was resolved.',
-    }),
+    step: nullable(Type.Integer(), 'Number of the step; null for the notification that the occurrence was resolved.'),
     status: Type.Enum([...stepStatuses], {
       description:
         '`planned` for later, `running`, `done`, `skipped` because there was no one to notify, or `ended` by an earlier ' +
         'acknowledgement or resolution.',
     }),
-    reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it was skipped or ended: a stable code.' }),
+    reason: nullable(Type.String(), 'Why it was skipped or ended: a stable code.'),
     channels: Type.Array(Type.String(), { description: 'Slugs or types.' }),
-    recipients: Type.Union([Type.String(), Type.Null()], {
-      description: "The step's own distribution list; null when it uses the notification's recipients.",
-    }),
+    recipients: nullable(
+      Type.String(),
+      "The step's own distribution list; null when it uses the notification's recipients.",
+    ),
     unless: nullableText,
     due_at: timestamp,
     ended_at: nullableTimestamp,

@@ -1,10 +1,13 @@
 import { Type } from 'typebox';
 import { endedStatuses } from '../../core/history/statuses.ts';
+import { optionalInteger } from '../../core/optional.ts';
 import { describeEvents, maxEventsShown, shownHours } from '../../services/history/stats/event-stats.ts';
 import { describeOrganization, maxDisabled, maxPending, maxUnresolved } from '../../services/history/stats/stats.ts';
-import { plain } from '../server/route.ts';
-import { nullableTimestamp } from '../server/schemas.ts';
-import { pauseFields, showPause } from './pauses.ts';
+import { endpoints } from '../server/route.ts';
+import { nullable, time, timestamp } from '../server/schemas.ts';
+import { pauseFields } from './pauses.ts';
+
+const { plain } = endpoints('Statistics');
 
 const byStatus = Type.Object(Object.fromEntries(endedStatuses.map(status => [status, Type.Integer()])), {
   description: 'Deliveries that ended in this period.',
@@ -15,7 +18,7 @@ const Statistics = Type.Object(
   {
     hours: Type.Array(
       Type.Object({
-        hour: Type.String({ format: 'date-time', description: 'Start of the hour.' }),
+        hour: time('Start of the hour.'),
         triggers: Type.Integer({ description: 'Triggers accepted in this hour.' }),
         by_status: byStatus,
       }),
@@ -23,7 +26,7 @@ const Statistics = Type.Object(
     ),
     recent: Type.Array(
       Type.Object({
-        at: Type.String({ format: 'date-time', description: 'Start of the five minutes.' }),
+        at: time('Start of the five minutes.'),
         triggers: Type.Integer(),
         by_status: byStatus,
       }),
@@ -35,9 +38,7 @@ const Statistics = Type.Object(
     channels: Type.Array(
       Type.Object({
         channel: Type.String({ description: 'Slug.' }),
-        project: Type.Union([Type.String(), Type.Null()], {
-          description: 'Slug; null for a channel of the organization.',
-        }),
+        project: nullable(Type.String(), 'Slug; null for a channel of the organization.'),
         type: Type.String(),
         by_status: byStatus,
       }),
@@ -67,9 +68,7 @@ const Statistics = Type.Object(
       scheduled: Type.Integer({ description: 'Messages and triggers that are due later.' }),
       held: Type.Integer({ description: 'Messages and triggers held by a pause.' }),
       capped: Type.Boolean({ description: 'Whether one of the counts reached its limit.' }),
-      oldest_seconds: Type.Union([Type.Integer(), Type.Null()], {
-        description: 'How long the oldest of them has been due; null when nothing is due.',
-      }),
+      oldest_seconds: nullable(Type.Integer(), 'How long the oldest of them has been due; null when nothing is due.'),
     }),
     attention: Type.Object({
       failed: Type.Integer({ description: 'Failed deliveries in this period.' }),
@@ -95,26 +94,16 @@ export const retrieveStatistics = plain(['org'], {
   readsReplica: true,
   summary: 'Retrieve statistics',
   description: 'Read from maintained counters, so this is fast for any volume.',
-  tag: 'Statistics',
-  status: 200,
   query: Type.Object({
-    hours: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 2160, default: 24, description: 'Number of hours, up to the current one.' }),
-    ),
+    hours: optionalInteger({
+      minimum: 1,
+      maximum: 2160,
+      default: 24,
+      description: 'Number of hours, up to the current one.',
+    }),
   }),
   answer: Statistics,
-  handle: async ({ deps, organization, query: { hours = 24 } }) => {
-    const { attention, ...found } = await describeOrganization(deps, organization.id, hours);
-    return {
-      ...found,
-      hours: found.hours.map(one => ({ ...one, hour: one.hour.toISOString() })),
-      recent: found.recent.map(one => ({ ...one, at: one.at.toISOString() })),
-      attention: {
-        ...attention,
-        paused: attention.paused.map(showPause),
-      },
-    };
-  },
+  handle: ({ deps, organization, query: { hours = 24 } }) => describeOrganization(deps, organization.id, hours),
 });
 
 const EventStatistics = Type.Object(
@@ -125,10 +114,10 @@ const EventStatistics = Type.Object(
     }),
     failures: Type.Integer({ description: 'Deliveries that failed in these hours.' }),
     unknown: Type.Integer({ description: 'Deliveries that may have arrived, in these hours.' }),
-    last_triggered_at: Type.Union(nullableTimestamp.anyOf, {
-      description:
-        'When it was last triggered: the beginning of that hour, or of that day (UTC) if it is longer ago. Null: never.',
-    }),
+    last_triggered_at: nullable(
+      timestamp,
+      'When it was last triggered: the beginning of that hour, or of that day (UTC) if it is longer ago. Null: never.',
+    ),
   },
   { $id: 'EventStatistics' },
 );
@@ -138,12 +127,6 @@ export const listEventStatistics = plain(['org', 'prj', 'app'], {
   readsReplica: true,
   summary: 'List event statistics',
   description: `Read from maintained counters, so this is fast for any volume. At most ${maxEventsShown} events.`,
-  tag: 'Statistics',
-  status: 200,
   answer: Type.Array(EventStatistics),
-  handle: async ({ deps, organization, application }) =>
-    (await describeEvents(deps, organization.id, application.id)).map(one => ({
-      ...one,
-      last_triggered_at: one.last_triggered_at?.toISOString() ?? null,
-    })),
+  handle: ({ deps, organization, application }) => describeEvents(deps, organization.id, application.id),
 });

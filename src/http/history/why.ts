@@ -2,10 +2,12 @@ import { Type } from 'typebox';
 import { absenceStates } from '../../core/decision/explain.ts';
 import { type DeliveryState, deliveryStates } from '../../core/history/states.ts';
 import { explain } from '../../services/history/why.ts';
-import { plain } from '../server/route.ts';
-import { nullableText } from '../server/schemas.ts';
+import { endpoints } from '../server/route.ts';
+import { nullable, nullableText } from '../server/schemas.ts';
 import { showDelivery } from './deliveries.ts';
 import { Delivery } from './schemas-occurrences.ts';
+
+const { plain } = endpoints('Occurrences');
 
 const Why = Type.Object(
   {
@@ -24,16 +26,14 @@ const Why = Type.Object(
     deliveries: Type.Array(Type.Omit(Delivery, [])),
     answers: Type.Array(
       Type.Object({
-        notification: Type.Union([Type.String(), Type.Null()], {
-          description: 'Name; null when the answer is about all notifications.',
-        }),
+        notification: nullable(Type.String(), 'Name; null when the answer is about all notifications.'),
         channel: nullableText,
         state: Type.Enum([...new Set([...(Object.keys(deliveryStates) as DeliveryState[]), ...absenceStates])], {
           description:
             'State of the delivery. Without one: `held`, `scheduled`, `expanding` or `escalating` if it may still be sent, else `none`.',
         }),
         outcome: Type.String({ description: 'Status of the delivery, or `none` when there is no delivery.' }),
-        reason: Type.Union([Type.String(), Type.Null()], { description: 'A stable code.' }),
+        reason: nullable(Type.String(), 'A stable code.'),
         explanation: Type.String({ description: 'A sentence that can be forwarded to the user.' }),
       }),
     ),
@@ -47,8 +47,6 @@ export const explainOccurrence = plain(['org', 'identifier'], {
   description:
     'Explains which messages this user received and why, or why there were none. Where there is no delivery, the decision ' +
     'is made again with the current event and user.',
-  tag: 'Occurrences',
-  status: 200,
   query: Type.Object({
     user: Type.String({ minLength: 1, maxLength: 512, description: 'Username, or any address of the user.' }),
   }),

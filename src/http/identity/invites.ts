@@ -7,11 +7,11 @@ import * as invites from '../../services/identity/invites.ts';
 import { describeSession, forgetSession } from '../../services/identity/sessions.ts';
 import { currentSession, readCookie, setSession, siteOf, visitorOf } from '../server/cookie.ts';
 import { ifMatch } from '../server/etag.ts';
-import { list, plain } from '../server/route.ts';
-import { closed, timestamp } from '../server/schemas.ts';
+import { endpoints } from '../server/route.ts';
+import { closed, nullable, timestamp } from '../server/schemas.ts';
 import { accountName, password, Session } from './sessions.ts';
 
-const tag = 'Session';
+const { list, plain } = endpoints('Session');
 
 const role = Type.Enum([...roles]);
 
@@ -27,26 +27,19 @@ const Invite = Type.Object(
   { $id: 'Invite' },
 );
 
-function showInvite({ role, created_at, expires_at, ...invite }: invites.ListedInvite) {
-  return {
-    ...invite,
-    role: role as Role,
-    created_at: created_at.toISOString(),
-    expires_at: expires_at.toISOString(),
-  };
+function showInvite(invite: invites.ListedInvite) {
+  return { ...invite, role: invite.role as Role };
 }
 
 export const retrieveInvite = plain(['token'], {
   id: 'retrieveInvite',
   summary: 'Retrieve invite',
-  tag,
-  status: 200,
   answer: Type.Object(
     {
       organization: Type.Object({ slug: Type.String(), name: Type.String() }),
       email: Type.String(),
       role: Type.Enum([...roles]),
-      expires_at: Type.String({ format: 'date-time' }),
+      expires_at: timestamp,
       password: Type.Boolean({
         description:
           'Whether a password accepts it. False if the invited account has none: sign in with the identity provider.',
@@ -58,7 +51,7 @@ export const retrieveInvite = plain(['token'], {
     const invite = await invites.readInvite(deps, token);
     const { organization, email, role, expires_at } = invite;
     const password = !(await invites.needsProvider(deps, email));
-    return { organization, email, role, expires_at: expires_at.toISOString(), password };
+    return { organization, email, role, expires_at, password };
   },
 });
 
@@ -70,7 +63,6 @@ export const acceptInvite = plain(['token'], {
     'signed in with the invited email. Signs in. An account with a second factor gets 401 `session.second_factor`: ' +
     'finish signing in, then accept with an empty object. Signing in with the identity provider accepts every invite for ' +
     'the verified email.',
-  tag,
   status: 201,
   problems: [409],
   body: Type.Object(
@@ -119,21 +111,20 @@ export const createInvite = plain(['org'], {
       email: Type.String(),
       role,
       expires_at: timestamp,
-      link: Type.Union([Type.String({ format: 'uri' }), Type.Null()], {
-        description: 'The link to pass on. Shown only once. Null if it was mailed: then only the invited user has it.',
-      }),
+      link: nullable(
+        Type.String({ format: 'uri' }),
+        'The link to pass on. Shown only once. Null if it was mailed: then only the invited user has it.',
+      ),
       mailed: Type.Boolean({ description: 'Whether the mail server accepted the mail.' }),
-      mail_failure: Type.Union([Type.String(), Type.Null()], {
-        description: 'Why the mail could not be sent. Null if it was sent or no mail server is configured.',
-      }),
+      mail_failure: nullable(
+        Type.String(),
+        'Why the mail could not be sent. Null if it was sent or no mail server is configured.',
+      ),
     },
     { $id: 'CreatedInvite' },
   ),
-  handle: async ({ deps, organization, body, caller, link }) => {
-    const { id } = organization;
-    const { expires_at, ...invite } = await invites.createInvite(deps, id, body, caller, link);
-    return { ...invite, expires_at: expires_at.toISOString() };
-  },
+  handle: ({ deps, organization, body, caller, link }) =>
+    invites.createInvite(deps, organization.id, body, caller, link),
 });
 
 export const withdrawInvite = plain(['org', 'invite'], {
@@ -141,11 +132,10 @@ export const withdrawInvite = plain(['org', 'invite'], {
   summary: 'Withdraw invite',
   description: 'You cannot withdraw an invite to a role that has permissions you lack.',
   tag: 'Accounts',
-  status: 200,
   answer: Type.Object({ deleted: Type.Object({ invites: Type.Integer() }) }),
   handle: async call => {
     const { deps, organization, invite, caller } = call;
-    await invites.withdrawInvite(deps, organization.id, invite, caller, ifMatch(call, showInvite));
+    await invites.withdrawInvite(deps, organization.id, invite, caller, ifMatch(call));
     return { deleted: { invites: 1 } };
   },
 });

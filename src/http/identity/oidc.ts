@@ -2,11 +2,13 @@
 import { type TSchema, Type } from 'typebox';
 import { AppError } from '../../core/errors.ts';
 import { consolePathOf } from '../../core/identity/console-path.ts';
+import { optionalBoolean, optionalString } from '../../core/optional.ts';
 import * as oidc from '../../services/identity/sign-in/oidc.ts';
 import { currentSession, readCookie, setCookie, setSession, visitorOf } from '../server/cookie.ts';
-import { type Call, plain } from '../server/route.ts';
+import { type Call, endpoints } from '../server/route.ts';
 
-const tag = 'Session';
+const { plain } = endpoints('Session');
+
 const cookie = { name: 'belfry_oidc', path: '/api/session/oidc/' };
 const callback = '/api/session/oidc/callback/';
 
@@ -33,20 +35,18 @@ export const beginOidc = plain([], {
   id: 'beginOidc',
   summary: 'Sign in with the identity provider',
   description: 'Redirects to the identity provider. 404 if none is configured.',
-  tag,
   status: 302,
   problems: [404],
   query: Type.Object({
-    to: Type.Optional(
-      Type.String({ maxLength: 4_096, description: 'The path of the console to open afterwards. Others are ignored.' }),
-    ),
-    confirm: Type.Optional(
-      Type.Boolean({
-        description:
-          'Confirms the identity of the signed-in user, as `POST /api/session/confirm/` does with a password: the identity ' +
-          'provider asks for the credentials again.',
-      }),
-    ),
+    to: optionalString({
+      maxLength: 4_096,
+      description: 'The path of the console to open afterwards. Others are ignored.',
+    }),
+    confirm: optionalBoolean({
+      description:
+        'Confirms the identity of the signed-in user, as `POST /api/session/confirm/` does with a password: the identity ' +
+        'provider asks for the credentials again.',
+    }),
   }),
   answer: nothing,
   handle: call => {
@@ -66,7 +66,6 @@ export const finishOidc = plain([], {
   summary: 'Return from the identity provider',
   description:
     'Redirects to the console, or to `/sign-in?error=` with an error code. Only users with an account or an invite can sign in.',
-  tag,
   status: 302,
   problems: [400, 404],
   answer: nothing,

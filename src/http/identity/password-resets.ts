@@ -3,11 +3,11 @@ import { Type } from 'typebox';
 import { limits } from '../../core/text/text.ts';
 import { finishReset, readReset, requestReset } from '../../services/identity/password-resets.ts';
 import { visitorOf } from '../server/cookie.ts';
-import { plain } from '../server/route.ts';
+import { endpoints } from '../server/route.ts';
 import { closed } from '../server/schemas.ts';
 import { password } from './sessions.ts';
 
-const tag = 'Session';
+const { plain } = endpoints('Session');
 
 export const requestPasswordReset = plain([], {
   id: 'requestPasswordReset',
@@ -15,8 +15,6 @@ export const requestPasswordReset = plain([], {
   description:
     'Sends a link that works once and expires after an hour. The response is the same whether or not the account exists. ' +
     '409 `reset.unavailable` if no mail server is configured.',
-  tag,
-  status: 200,
   problems: [409],
   body: Type.Object(
     { email: Type.String({ minLength: 1, maxLength: limits.email }) },
@@ -32,8 +30,6 @@ export const requestPasswordReset = plain([], {
 export const retrievePasswordReset = plain(['token'], {
   id: 'retrievePasswordReset',
   summary: 'Retrieve password reset',
-  tag,
-  status: 200,
   answer: Type.Object({ email: Type.String() }, { $id: 'PendingPasswordReset' }),
   handle: async ({ deps, token }) => ({ email: (await readReset(deps, token)).email }),
 });
@@ -42,8 +38,6 @@ export const resetPassword = plain(['token'], {
   id: 'resetPassword',
   summary: 'Reset password',
   description: 'Ends all sessions of the account. Does not sign in.',
-  tag,
-  status: 200,
   body: Type.Object({ password }, { $id: 'PasswordReset', ...closed }),
   answer: Type.Object({ reset: Type.Boolean() }),
   handle: async ({ deps, request, body, token }) => {

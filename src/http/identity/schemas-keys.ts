@@ -1,7 +1,8 @@
 /** Schemas of API keys. */
 import { Type } from 'typebox';
+import { optionalString } from '../../core/optional.ts';
 import { limits } from '../../core/text/text.ts';
-import { closed, nullableText, nullableTimestamp, timestamp } from '../server/schemas.ts';
+import { closed, nullable, nullableText, nullableTimestamp, timestamp } from '../server/schemas.ts';
 
 const rate =
   'Limit per API process. A request counts once for every started 16 KiB of its body; if that exceeds what is left, the ' +
@@ -15,9 +16,7 @@ export const Key = Type.Object(
     application: nullableText,
     permissions: Type.Array(Type.String()),
     requests_per_second: Type.Union([Type.Integer(), Type.Null()], { description: rate }),
-    allowed_networks: Type.Union([Type.Array(Type.String()), Type.Null()], {
-      description: 'Null allows any address.',
-    }),
+    allowed_networks: nullable(Type.Array(Type.String()), 'Null allows any address.'),
     created_at: timestamp,
     expires_at: nullableTimestamp,
     revoked_at: nullableTimestamp,
@@ -29,18 +28,18 @@ export const Key = Type.Object(
 export const NewKey = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: limits.name, pattern: '\\S' }),
-    project: Type.Optional(Type.String({ description: 'Limits the key to this project.' })),
-    application: Type.Optional(Type.String({ description: 'Limits the key to this application of the project.' })),
+    project: optionalString({ description: 'Limits the key to this project.' }),
+    application: optionalString({ description: 'Limits the key to this application of the project.' }),
     permissions: Type.Array(Type.String(), { minItems: 1, maxItems: 100 }),
     expires_at: Type.Optional(nullableTimestamp),
     requests_per_second: Type.Optional(
       Type.Union([Type.Integer({ minimum: 1, maximum: 1_000_000 }), Type.Null()], { description: rate }),
     ),
     allowed_networks: Type.Optional(
-      Type.Union([Type.Array(Type.String({ maxLength: 43 }), { minItems: 1, maxItems: 100 }), Type.Null()], {
-        description:
-          'Addresses and networks that the key may be used from, such as 203.0.113.7 or 10.0.0.0/8. Null allows any address.',
-      }),
+      nullable(
+        Type.Array(Type.String({ maxLength: 43 }), { minItems: 1, maxItems: 100 }),
+        'Addresses and networks that the key may be used from, such as 203.0.113.7 or 10.0.0.0/8. Null allows any address.',
+      ),
     ),
   },
   { $id: 'NewKey', ...closed },
@@ -63,9 +62,7 @@ export const KeyUpdate = Type.Object(
 
 export const RotateKey = Type.Object(
   {
-    overlap: Type.Optional(
-      Type.String({ maxLength: 12, default: '24h', description: 'How long the old key keeps working.' }),
-    ),
+    overlap: optionalString({ maxLength: 12, default: '24h', description: 'How long the old key keeps working.' }),
   },
   { $id: 'RotateKey', ...closed },
 );

@@ -7,10 +7,10 @@ import * as sessions from '../../services/identity/sessions.ts';
 import * as signingIn from '../../services/identity/sign-in/sign-in.ts';
 import { version } from '../../version.ts';
 import { clearSession, readCookie, setSession, siteOf, visitorOf } from '../server/cookie.ts';
-import { type Call, list, plain } from '../server/route.ts';
-import { closed, timestamp } from '../server/schemas.ts';
+import { type Call, endpoints } from '../server/route.ts';
+import { closed, nullable, nullableText, timestamp } from '../server/schemas.ts';
 
-const tag = 'Session';
+const { list, plain } = endpoints('Session');
 
 export const Session = Type.Object(
   {
@@ -99,10 +99,8 @@ const ListedSession = Type.Object(
     id: Type.Integer(),
     created_at: timestamp,
     last_used_at: timestamp,
-    user_agent: Type.Union([Type.String(), Type.Null()]),
-    origin: Type.Union([Type.String(), Type.Null()], {
-      description: 'Network address that the session was opened from.',
-    }),
+    user_agent: nullableText,
+    origin: nullable(Type.String(), 'Network address that the session was opened from.'),
     method: Type.Enum(['password', 'passkey', 'oidc']),
     current: Type.Boolean({ description: 'Whether it is the session of this request.' }),
   },
@@ -112,14 +110,13 @@ const ListedSession = Type.Object(
 export const listSessionOptions = plain([], {
   id: 'listSessionOptions',
   summary: 'List sign-in methods',
-  tag,
-  status: 200,
   answer: Type.Object(
     {
       password: Type.Boolean(),
-      oidc: Type.Union([Type.Object({ name: Type.String() }), Type.Null()], {
-        description: 'The identity provider, if one is configured. `GET /api/session/oidc/` redirects to it.',
-      }),
+      oidc: nullable(
+        Type.Object({ name: Type.String() }),
+        'The identity provider, if one is configured. `GET /api/session/oidc/` redirects to it.',
+      ),
       password_reset: Type.Boolean({ description: 'Whether `POST /api/password-reset/` can send mail.' }),
       version: Type.String(),
     },
@@ -142,8 +139,6 @@ export const signIn = plain([], {
     '`POST /api/session/second-factor/`. Send `code` to do both steps in one request. After several wrong passwords in a ' +
     'row, responds 429 for a while. The responses are the same whether or not the account exists. Failed attempts of ' +
     'others do not lock out a device that has signed in before, a sign-in with a code, or a passkey.',
-  tag,
-  status: 200,
   body: Type.Object(
     { email: Type.String({ minLength: 1, maxLength: limits.email }), password, code: Type.Optional(code) },
     { $id: 'SignIn', ...closed },
@@ -159,8 +154,6 @@ export const finishSignIn = plain([], {
   description:
     'Send the `token` of the first step, and either a `code` (of the authenticator app, or a recovery code) or the ' +
     "browser's response for the passkey.",
-  tag,
-  status: 200,
   body: Type.Object(
     { token: sealed, code: Type.Optional(code), passkey: Type.Optional(PasskeyResponse) },
     { $id: 'SecondFactor', ...closed },
@@ -179,8 +172,6 @@ export const beginPasskeySignIn = plain([], {
   id: 'beginPasskeySignIn',
   summary: 'Begin sign-in with a passkey',
   description: 'Returns the options for `navigator.credentials.get`.',
-  tag,
-  status: 200,
   problems: [409],
   answer: Type.Object({ token: sealed, options: Type.Object({}, { additionalProperties: true }) }),
   handle: call => signingIn.beginPasskey(call.deps, siteOf(call)) as never,
@@ -190,8 +181,6 @@ export const signInWithPasskey = plain([], {
   id: 'signInWithPasskey',
   summary: 'Sign in with a passkey',
   description: 'Signs in without a password. The device must have verified the user by fingerprint, face or PIN.',
-  tag,
-  status: 200,
   problems: [409],
   body: Type.Object({ token: sealed, response: PasskeyResponse }, { $id: 'PasskeySignIn', ...closed }),
   answer: Session,
@@ -209,8 +198,6 @@ export const confirmSession = plain([], {
     'For the next 15 minutes, allows changes to how the account signs in, which otherwise respond 403 ' +
     '`session.unconfirmed`. A session that was just opened needs no confirmation. An account without a password confirms with ' +
     'the identity provider instead: `GET /api/session/oidc/?confirm=true`.',
-  tag,
-  status: 200,
   body: Type.Object({ password }, { $id: 'SessionConfirmation', ...closed }),
   answer: Type.Object({ confirmed: Type.Boolean() }),
   handle: async ({ deps, session, body, request }) => {
@@ -223,8 +210,6 @@ export const retrieveSession = plain([], {
   id: 'retrieveSession',
   summary: 'Retrieve session',
   description: 'Returns the signed-in account, its organizations and its permissions in each.',
-  tag,
-  status: 200,
   answer: Session,
   handle: ({ deps, session }) => sessions.describeSession(deps, session!),
 });
@@ -232,8 +217,6 @@ export const retrieveSession = plain([], {
 export const updateSession = plain([], {
   id: 'updateSession',
   summary: 'Change own name',
-  tag,
-  status: 200,
   body: Type.Object({ name: accountName }, { $id: 'SessionUpdate', ...closed }),
   answer: Session,
   handle: async ({ deps, session, body }) =>
@@ -243,8 +226,6 @@ export const updateSession = plain([], {
 export const signOut = plain([], {
   id: 'signOut',
   summary: 'Sign out',
-  tag,
-  status: 200,
   answer: Type.Object({ signed_out: Type.Boolean() }),
   handle: async call => {
     await sessions.signOut(call.deps, call.session!);
@@ -257,8 +238,6 @@ export const changePassword = plain([], {
   id: 'changePassword',
   summary: 'Change own password',
   description: 'Ends all other sessions of the account.',
-  tag,
-  status: 200,
   body: Type.Object({ current: password, password }, { $id: 'PasswordChange', ...closed }),
   answer: Session,
   handle: async ({ deps, session, body, request }) => {
@@ -270,22 +249,17 @@ export const changePassword = plain([], {
 export const listSessions = list([], {
   id: 'listSessions',
   summary: 'List own sessions',
-  tag,
   item: ListedSession,
   list: async ({ deps, session }, page) =>
-    (await sessions.listSessions(deps, session!, page)).map(({ created_at, last_used_at, method, ...row }) => ({
+    (await sessions.listSessions(deps, session!, page)).map(row => ({
       ...row,
-      method: method as sessions.SignInMethod,
-      created_at: created_at.toISOString(),
-      last_used_at: last_used_at.toISOString(),
+      method: row.method as sessions.SignInMethod,
     })),
 });
 
 export const endOtherSessions = plain([], {
   id: 'endOtherSessions',
   summary: 'End all other sessions',
-  tag,
-  status: 200,
   answer: Type.Object({ ended: Type.Integer() }),
   handle: async ({ deps, session }) => ({ ended: await sessions.endOtherSessions(deps, session!) }),
 });
@@ -294,8 +268,6 @@ export const endSession = plain(['session'], {
   id: 'endSession',
   summary: 'End session',
   description: 'Ends one of your own sessions. It stops working within a second.',
-  tag,
-  status: 200,
   answer: Type.Object({ ended: Type.Integer() }),
   handle: async call => {
     if (await sessions.endSession(call.deps, call.session!, call.sessionId)) clearSession(call);

@@ -4,11 +4,11 @@ import { limits } from '../../core/text/text.ts';
 import * as passkeys from '../../services/identity/sign-in/passkeys.ts';
 import * as twoFactor from '../../services/identity/sign-in/two-factor.ts';
 import { siteOf } from '../server/cookie.ts';
-import { plain } from '../server/route.ts';
-import { closed, nullableTimestamp, timestamp } from '../server/schemas.ts';
+import { endpoints } from '../server/route.ts';
+import { closed, nullable, nullableTimestamp, timestamp } from '../server/schemas.ts';
 import { sealed } from './sessions.ts';
 
-const tag = 'Two-factor';
+const { plain } = endpoints('Two-factor');
 
 const passkeyFields = {
   id: Type.Integer(),
@@ -20,39 +20,25 @@ const Passkey = Type.Object(passkeyFields, { $id: 'Passkey' });
 const passkey = Type.Object(passkeyFields);
 const passkeyName = Type.String({ minLength: 1, maxLength: limits.name, pattern: '\\S' });
 const RecoveryCodes = Type.Array(Type.String(), { description: 'Each code works once. Shown only once.' });
-const maybeCodes = Type.Union([RecoveryCodes, Type.Null()], {
-  description: 'Ten codes, returned with the first second factor only. Each code works once. Shown only once.',
-});
-
-const show = ({ id, name, created_at, last_used_at }: passkeys.Passkey) => ({
-  id,
-  name,
-  created_at: created_at.toISOString(),
-  last_used_at: last_used_at?.toISOString() ?? null,
-});
+const maybeCodes = nullable(
+  RecoveryCodes,
+  'Ten codes, returned with the first second factor only. Each code works once. Shown only once.',
+);
 
 export const retrieveTwoFactor = plain([], {
   id: 'retrieveTwoFactor',
   summary: 'Retrieve second factors',
-  tag,
-  status: 200,
   answer: Type.Object(
     {
-      totp: Type.Union([Type.Object({ created_at: timestamp }), Type.Null()], {
-        description: 'The authenticator app.',
-      }),
+      totp: nullable(Type.Object({ created_at: timestamp }), 'The authenticator app.'),
       passkeys: Type.Array(passkey),
       recovery_codes: Type.Integer({ description: 'How many codes are left.' }),
     },
     { $id: 'TwoFactor' },
   ),
   handle: async ({ deps, session }) => {
-    const found = await twoFactor.describeTwoFactor(deps, session!);
-    return {
-      totp: found.totp && { created_at: found.totp.toISOString() },
-      passkeys: found.passkeys.map(show),
-      recovery_codes: found.recovery_codes,
-    };
+    const { totp, ...found } = await twoFactor.describeTwoFactor(deps, session!);
+    return { totp: totp && { created_at: totp }, ...found };
   },
 });
 
@@ -60,8 +46,6 @@ export const beginTotp = plain([], {
   id: 'beginTotp',
   summary: 'Begin adding an authenticator app',
   description: 'Nothing changes until you confirm a code of the app with `POST /api/session/totp/confirm/`.',
-  tag,
-  status: 200,
   answer: Type.Object(
     {
       token: sealed,
@@ -77,8 +61,6 @@ export const confirmTotp = plain([], {
   id: 'confirmTotp',
   summary: 'Add authenticator app',
   description: 'Replaces a previous authenticator app. The first second factor ends all other sessions.',
-  tag,
-  status: 200,
   body: Type.Object(
     { token: sealed, code: Type.String({ minLength: 6, maxLength: 12, description: 'The current code of the app.' }) },
     { $id: 'TotpConfirmation', ...closed },
@@ -92,8 +74,6 @@ export const confirmTotp = plain([], {
 export const removeTotp = plain([], {
   id: 'removeTotp',
   summary: 'Remove authenticator app',
-  tag,
-  status: 200,
   answer: Type.Object({ removed: Type.Boolean() }),
   handle: async ({ deps, session }) => {
     await twoFactor.removeTotp(deps, session!);
@@ -105,8 +85,6 @@ export const beginPasskey = plain([], {
   id: 'beginPasskey',
   summary: 'Begin adding a passkey',
   description: 'Returns the options for `navigator.credentials.create`.',
-  tag,
-  status: 200,
   problems: [409],
   answer: Type.Object({ token: sealed, options: Type.Object({}, { additionalProperties: true }) }),
   handle: call => passkeys.beginRegistration(call.deps, call.session!, siteOf(call)) as never,
@@ -116,7 +94,6 @@ export const addPasskey = plain([], {
   id: 'addPasskey',
   summary: 'Add passkey',
   description: 'The first second factor ends all other sessions.',
-  tag,
   status: 201,
   problems: [409],
   body: Type.Object(
@@ -139,28 +116,20 @@ export const addPasskey = plain([], {
     { $id: 'NewPasskey', ...closed },
   ),
   answer: Type.Object({ passkey, recovery_codes: maybeCodes }),
-  handle: async call => {
-    const added = await passkeys.finishRegistration(call.deps, call.session!, siteOf(call), call.body);
-    return { ...added, passkey: show(added.passkey) };
-  },
+  handle: call => passkeys.finishRegistration(call.deps, call.session!, siteOf(call), call.body),
 });
 
 export const updatePasskey = plain(['passkey'], {
   id: 'updatePasskey',
   summary: 'Rename passkey',
-  tag,
-  status: 200,
   body: Type.Object({ name: passkeyName }, { $id: 'PasskeyUpdate', ...closed }),
   answer: Passkey,
-  handle: async ({ deps, session, passkeyId, body }) =>
-    show(await passkeys.renamePasskey(deps, session!, passkeyId, body.name)),
+  handle: ({ deps, session, passkeyId, body }) => passkeys.renamePasskey(deps, session!, passkeyId, body.name),
 });
 
 export const removePasskey = plain(['passkey'], {
   id: 'removePasskey',
   summary: 'Remove passkey',
-  tag,
-  status: 200,
   answer: Type.Object({ removed: Type.Boolean() }),
   handle: async ({ deps, session, passkeyId }) => {
     await passkeys.removePasskey(deps, session!, passkeyId);
@@ -172,8 +141,6 @@ export const renewRecoveryCodes = plain([], {
   id: 'renewRecoveryCodes',
   summary: 'Renew recovery codes',
   description: 'Replaces the recovery codes. Previous codes stop working.',
-  tag,
-  status: 200,
   problems: [409],
   answer: Type.Object({ recovery_codes: RecoveryCodes }),
   handle: async ({ deps, session }) => ({ recovery_codes: await twoFactor.renewRecoveryCodes(deps, session!) }),

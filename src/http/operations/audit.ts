@@ -1,18 +1,20 @@
 import { Readable } from 'node:stream';
 import { type Static, Type } from 'typebox';
+import { optionalString } from '../../core/optional.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import * as audit from '../../services/operations/audit.ts';
-import { list, plain } from '../server/route.ts';
+import { endpoints } from '../server/route.ts';
+import { nullable, nullableText, timestamp } from '../server/schemas.ts';
 
 const AuditEntry = Type.Object(
   {
     id: Type.Integer(),
-    at: Type.String({ format: 'date-time' }),
+    at: timestamp,
     actor: Type.Object({
       kind: Type.Enum(['key', 'account', 'command', 'visitor'], {
         description: '`visitor`: a person who is not signed in.',
       }),
-      id: Type.Union([Type.String(), Type.Null()]),
+      id: nullableText,
       name: Type.String({ description: 'Name at the time of the entry.' }),
     }),
     action: Type.String({
@@ -26,33 +28,32 @@ const AuditEntry = Type.Object(
       description: 'Previous state; for an update, only the fields that changed. Secrets are never shown.',
     }),
     after: Type.Unknown({ description: 'New state, in the same form.' }),
-    origin: Type.Union([Type.String(), Type.Null()], { description: 'IP address of the caller.' }),
-    request_id: Type.Union([Type.String(), Type.Null()]),
+    origin: nullable(Type.String(), 'IP address of the caller.'),
+    request_id: nullableText,
   },
   { $id: 'AuditEntry' },
 );
 
 const AuditFilter = Type.Object({
-  noun: Type.Optional(Type.String({ maxLength: 255 })),
-  action: Type.Optional(Type.String({ maxLength: 255 })),
-  actor: Type.Optional(Type.String({ maxLength: 255, description: 'Name of the API key, or email of the account.' })),
-  path: Type.Optional(Type.String({ maxLength: 1_000, description: 'Prefix of the path.' })),
-  since: Type.Optional(Type.String({ format: 'date-time' })),
-  until: Type.Optional(Type.String({ format: 'date-time' })),
+  noun: optionalString({ maxLength: 255 }),
+  action: optionalString({ maxLength: 255 }),
+  actor: optionalString({ maxLength: 255, description: 'Name of the API key, or email of the account.' }),
+  path: optionalString({ maxLength: 1_000, description: 'Prefix of the path.' }),
+  since: optionalString({ format: 'date-time' }),
+  until: optionalString({ format: 'date-time' }),
 });
 
 function toFilter({ since, until, ...query }: Static<typeof AuditFilter>) {
   return { ...query, since: since ? new Date(since) : undefined, until: until ? new Date(until) : undefined };
 }
 
-const tag = 'Audit';
+const { list, plain } = endpoints('Audit');
 
 export const listAudit = list(['org'], {
   id: 'listAudit',
   readsReplica: true,
   summary: 'List audit entries',
   description: 'Returns changes, sign-ins, failed sign-ins and bulk reads of personal data, newest first.',
-  tag,
   query: AuditFilter,
   item: AuditEntry,
   list: ({ deps, organization, query }, page) => audit.listAuditEntries(deps, organization.id, toFilter(query), page),
@@ -64,8 +65,6 @@ export const exportAudit = plain(['org'], {
   summary: 'Export audit entries',
   description:
     'Returns all matching entries, newest first, as a file of JSON lines. Each line has the same form as in the list.',
-  tag,
-  status: 200,
   query: AuditFilter,
   produces: 'application/x-ndjson',
   answer: Type.String(),

@@ -1,12 +1,12 @@
-import { plain } from '../server/route.ts';
+import { endpoints } from '../server/route.ts';
 import { Ping } from '../server/schemas.ts';
+
+const { plain } = endpoints('System');
 
 export const ping = plain([], {
   id: 'ping',
   summary: 'Ping',
   description: 'Checks that the API is reachable and the key is valid.',
-  tag: 'System',
-  status: 200,
   answer: Ping,
   handle: ({ caller }) => ({ token: caller.name }),
 });

@@ -138,75 +138,91 @@ export const put = line('PUT');
 export const patch = line('PATCH');
 export const del = line('DELETE');
 
-/** Defines an endpoint that returns one value. Infers the handler's types from the parameters and schemas. */
-export function plain<
-  const Name extends PathParameterName,
-  Body extends TSchema = TSchema,
-  Query extends TSchema = TSchema,
-  Answer extends TSchema = TSchema,
->(
-  params: readonly Name[],
-  endpoint: Omit<PlainEndpoint, 'params' | 'handle' | 'body' | 'query' | 'answer'> & {
-    body?: Body;
-    query?: Query;
-    answer: Answer;
-    handle: (
-      call: Call & Resources<Name> & { body: Static<Body>; query: Static<Query> },
-    ) => Static<Answer> | Promise<Static<Answer>>;
-  },
-): PlainEndpoint<Name> {
-  return { ...endpoint, params } as unknown as PlainEndpoint<Name>;
-}
+/** The default of `tag` is that of the endpoints, and of `status` 200. */
+type Defaults = Partial<Pick<PlainEndpoint, 'tag' | 'status'>>;
 
 type ListDefinition<Item extends TSchema, Query extends TSchema> = Omit<
   ListEndpoint,
-  'params' | 'list' | 'listJson' | 'item' | 'query' | 'status'
-> & { item: Item; query?: Query };
+  'params' | 'list' | 'listJson' | 'item' | 'query' | 'status' | 'tag'
+> &
+  Defaults & { item: Item; query?: Query };
 
 type ListCall<Name extends PathParameterName, Query extends TSchema> = Call &
   Resources<Name> & { query: Static<Query> };
 
-/** Defines a list in the order of numeric ids. */
-export function list<const Name extends PathParameterName, Item extends TSchema, Query extends TSchema = TSchema>(
-  params: readonly Name[],
-  endpoint: ListDefinition<Item, Query> & {
-    list: (call: ListCall<Name, Query>, page: Page) => Promise<({ id: number } & Static<Item>)[]>;
-  },
-): ListEndpoint<Name> {
-  const numbered = (call: never, { after, limit }: Page<string>) => {
-    if (!/^\d{0,15}$/.test(after)) throw badCursor();
-    return endpoint.list(call, { after: Number(after), limit });
-  };
-  return { ...endpoint, params, status: 200, list: numbered } as unknown as ListEndpoint<Name>;
+/** Returns the functions that define endpoints with this tag in OpenAPI. */
+export function endpoints(tag: string) {
+  const complete = <Endpoint>(params: readonly PathParameterName[], definition: object) =>
+    ({ tag, status: 200, ...definition, params }) as unknown as Endpoint;
+
+  /** Defines an endpoint that returns one value. Infers the handler's types from the parameters and schemas. */
+  function plain<
+    const Name extends PathParameterName,
+    Body extends TSchema = TSchema,
+    Query extends TSchema = TSchema,
+    Answer extends TSchema = TSchema,
+  >(
+    params: readonly Name[],
+    endpoint: Omit<PlainEndpoint, 'params' | 'handle' | 'body' | 'query' | 'answer' | 'status' | 'tag'> &
+      Defaults & {
+        body?: Body;
+        query?: Query;
+        answer: Answer;
+        handle: (
+          call: Call & Resources<Name> & { body: Static<Body>; query: Static<Query> },
+        ) => Static<Answer> | Promise<Static<Answer>>;
+      },
+  ): PlainEndpoint<Name> {
+    return complete(params, endpoint);
+  }
+
+  /** Defines a list in the order of numeric ids. */
+  function list<const Name extends PathParameterName, Item extends TSchema, Query extends TSchema = TSchema>(
+    params: readonly Name[],
+    endpoint: ListDefinition<Item, Query> & {
+      list: (call: ListCall<Name, Query>, page: Page) => Promise<({ id: number } & Static<Item>)[]>;
+    },
+  ): ListEndpoint<Name> {
+    const numbered = (call: never, { after, limit }: Page<string>) => {
+      if (!/^\d{0,15}$/.test(after)) throw badCursor();
+      return endpoint.list(call, { after: Number(after), limit });
+    };
+    return complete(params, { ...endpoint, list: numbered });
+  }
+
+  /** Defines a list in the order of time-based UUIDs, newest first unless documented otherwise. */
+  function history<const Name extends PathParameterName, Item extends TSchema, Query extends TSchema = TSchema>(
+    params: readonly Name[],
+    endpoint: ListDefinition<Item, Query> & {
+      list: (call: ListCall<Name, Query>, page: Page<string>) => Promise<({ id: string } & Static<Item>)[]>;
+    },
+  ): ListEndpoint<Name> {
+    const identified = (call: never, page: Page<string>) => {
+      if (page.after !== '' && !isUuid(page.after)) throw badCursor();
+      return endpoint.list(call, page);
+    };
+    return complete(params, { ...endpoint, list: identified });
+  }
+
+  /** Defines a list in its own order: each row has a cursor, which the handler parses. */
+  function ordered<const Name extends PathParameterName, Item extends TSchema, Query extends TSchema = TSchema>(
+    params: readonly Name[],
+    endpoint: ListDefinition<Item, Query> & {
+      list: (
+        call: ListCall<Name, Query>,
+        page: Page<string>,
+      ) => Promise<({ cursor: string } & Static<Item>)[] | PartialList<{ cursor: string } & Static<Item>>>;
+      listJson?: (call: ListCall<Name, Query>, page: Page<string>) => Promise<JsonPage> | undefined;
+    },
+  ): ListEndpoint<Name> {
+    return complete(params, endpoint);
+  }
+
+  return { plain, list, history, ordered };
 }
 
-/** Defines a list in the order of time-based UUIDs, newest first unless documented otherwise. */
-export function history<const Name extends PathParameterName, Item extends TSchema, Query extends TSchema = TSchema>(
-  params: readonly Name[],
-  endpoint: ListDefinition<Item, Query> & {
-    list: (call: ListCall<Name, Query>, page: Page<string>) => Promise<({ id: string } & Static<Item>)[]>;
-  },
-): ListEndpoint<Name> {
-  const identified = (call: never, page: Page<string>) => {
-    if (page.after !== '' && !isUuid(page.after)) throw badCursor();
-    return endpoint.list(call, page);
-  };
-  return { ...endpoint, params, status: 200, list: identified } as unknown as ListEndpoint<Name>;
-}
-
-/** Defines a list in its own order: each row has a cursor, which the handler parses. */
-export function ordered<const Name extends PathParameterName, Item extends TSchema, Query extends TSchema = TSchema>(
-  params: readonly Name[],
-  endpoint: ListDefinition<Item, Query> & {
-    list: (
-      call: ListCall<Name, Query>,
-      page: Page<string>,
-    ) => Promise<({ cursor: string } & Static<Item>)[] | PartialList<{ cursor: string } & Static<Item>>>;
-    listJson?: (call: ListCall<Name, Query>, page: Page<string>) => Promise<JsonPage> | undefined;
-  },
-): ListEndpoint<Name> {
-  return { ...endpoint, params, status: 200 } as unknown as ListEndpoint<Name>;
-}
+/** For endpoints that name their tag themselves. */
+export const { plain, list, history, ordered } = endpoints('');
 
 export function badCursor() {
   return invalid({ cursor: ['is invalid: use a cursor from a Link header, or start without one'] });

@@ -1,12 +1,18 @@
 /** Schemas of the API. Each one validates, serializes, types and documents. */
-import { type Static, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
+import { optionalBoolean, optionalInteger, optionalString } from '../../core/optional.ts';
 import { limits, singleLine } from '../../core/text/text.ts';
 
 export const closed = { additionalProperties: false } as const;
 export const url = (description: string) => Type.String({ format: 'uri', description });
-export const timestamp = Type.String({ format: 'date-time' });
-export const nullableTimestamp = Type.Union([timestamp, Type.Null()]);
-export const nullableText = Type.Union([Type.String(), Type.Null()]);
+/** A time. Responses may contain a Date, which is serialized as text. */
+export const time = (description?: string) =>
+  Type.Unsafe<Date | string>({ type: 'string', format: 'date-time', ...(description && { description }) });
+export const nullable = <Schema extends TSchema>(schema: Schema, description?: string) =>
+  Type.Union([schema, Type.Null()], { ...(description && { description }) });
+export const timestamp = time();
+export const nullableTimestamp = nullable(timestamp);
+export const nullableText = nullable(Type.String());
 
 export const Problem = Type.Object(
   {
@@ -68,11 +74,11 @@ export const customFields = Type.Unsafe<Record<string, unknown>>({
   additionalProperties: true,
   description: 'Any JSON object.',
 });
-export const personName = Type.String({ maxLength: limits.name });
-const locale = Type.Union([Type.String({ maxLength: limits.locale }), Type.Null()], {
-  description:
-    'Language tag, such as `en` or `pt-BR`. Messages are rendered in this language if a translation exists. Empty or null: none.',
-});
+export const nameOfUser = Type.String({ maxLength: limits.name });
+const locale = nullable(
+  Type.String({ maxLength: limits.locale }),
+  'Language tag, such as `en` or `pt-BR`. Messages are rendered in this language if a translation exists. Empty or null: none.',
+);
 
 const userFields = {
   id: Type.Integer(),
@@ -93,8 +99,8 @@ export const Profile = Type.Object(
   {
     ...userFields,
     locked: Type.Boolean(),
-    locale: Type.Union([Type.String(), Type.Null()], { description: 'Language tag, such as `en` or `pt-BR`.' }),
-    timezone: Type.Union([Type.String(), Type.Null()], { description: 'Time zone, such as `Europe/Berlin`.' }),
+    locale: nullable(Type.String(), 'Language tag, such as `en` or `pt-BR`.'),
+    timezone: nullable(Type.String(), 'Time zone, such as `Europe/Berlin`.'),
     custom_fields: customFields,
     created_at: timestamp,
     updated_at: timestamp,
@@ -104,14 +110,12 @@ export const Profile = Type.Object(
 
 export const ProfileUpdate = Type.Object(
   {
-    first_name: Type.Optional(personName),
-    last_name: Type.Optional(personName),
-    locked: Type.Optional(Type.Boolean()),
+    first_name: Type.Optional(nameOfUser),
+    last_name: Type.Optional(nameOfUser),
+    locked: optionalBoolean(),
     locale: Type.Optional(Type.Union([Type.String({ maxLength: limits.locale }), Type.Null()])),
     timezone: Type.Optional(
-      Type.Union([Type.String({ maxLength: 100 }), Type.Null()], {
-        description: 'Time zone, such as `Europe/Berlin`. Empty or null: none.',
-      }),
+      nullable(Type.String({ maxLength: 100 }), 'Time zone, such as `Europe/Berlin`. Empty or null: none.'),
     ),
     custom_fields: Type.Optional(customFields),
   },
@@ -132,9 +136,10 @@ export const WholeAddress = Type.Object(
           reason: Type.String(),
           source: Type.String(),
           since: timestamp,
-          projects: Type.Union([Type.Array(Type.String()), Type.Null()], {
-            description: 'Slugs of the projects whose channels send nothing to it. Null: no channel does.',
-          }),
+          projects: nullable(
+            Type.Array(Type.String()),
+            'Slugs of the projects whose channels send nothing to it. Null: no channel does.',
+          ),
         }),
         Type.Null(),
       ],
@@ -158,8 +163,8 @@ export const Membership = Type.Object(
 export const NewUser = Type.Object(
   {
     email: Type.String({ format: 'email', maxLength: limits.email }),
-    first_name: Type.Optional(personName),
-    last_name: Type.Optional(personName),
+    first_name: Type.Optional(nameOfUser),
+    last_name: Type.Optional(nameOfUser),
     locale: Type.Optional(locale),
     custom_fields: Type.Optional(Type.Union([customFields, Type.Null()])),
   },
@@ -168,21 +173,19 @@ export const NewUser = Type.Object(
 
 export const UserUpdate = Type.Object(
   {
-    first_name: Type.Optional(personName),
-    last_name: Type.Optional(personName),
-    locked: Type.Optional(Type.Boolean()),
+    first_name: Type.Optional(nameOfUser),
+    last_name: Type.Optional(nameOfUser),
+    locked: optionalBoolean(),
     locale: Type.Optional(locale),
     custom_fields: Type.Optional(Type.Union([customFields, Type.Null()])),
-    _mode: Type.Optional(
-      Type.String({
-        patternHint: 'must be REPLACE, MERGE or IGNORE, in any letter case',
-        pattern: '^([Rr][Ee][Pp][Ll][Aa][Cc][Ee]|[Mm][Ee][Rr][Gg][Ee]|[Ii][Gg][Nn][Oo][Rr][Ee])$',
-        default: 'IGNORE',
-        description:
-          'How `custom_fields` is applied, in any letter case. `REPLACE`: replaces the object. `MERGE`: merges by RFC 7396, ' +
-          'null removes a field. `IGNORE`: leaves it unchanged.',
-      }),
-    ),
+    _mode: optionalString({
+      patternHint: 'must be REPLACE, MERGE or IGNORE, in any letter case',
+      pattern: '^([Rr][Ee][Pp][Ll][Aa][Cc][Ee]|[Mm][Ee][Rr][Gg][Ee]|[Ii][Gg][Nn][Oo][Rr][Ee])$',
+      default: 'IGNORE',
+      description:
+        'How `custom_fields` is applied, in any letter case. `REPLACE`: replaces the object. `MERGE`: merges by RFC 7396, ' +
+        'null removes a field. `IGNORE`: leaves it unchanged.',
+    }),
     id: Type.Optional(Type.Unknown({ description: 'Ignored, so that a retrieved user can be sent back.' })),
     email: Type.Optional(Type.Unknown({ description: 'Ignored.' })),
     username: Type.Optional(Type.Unknown({ description: 'Ignored.' })),
@@ -275,24 +278,18 @@ export const Member = Type.Object(
 );
 
 export const TriggerQuery = Type.Object({
-  cid: Type.Optional(
-    Type.String({ maxLength: limits.name, description: 'Correlation id, stored with the occurrence.' }),
-  ),
+  cid: optionalString({ maxLength: limits.name, description: 'Correlation id, stored with the occurrence.' }),
 });
 
 export const TriggerHeaders = Type.Object({
-  'idempotency-key': Type.Optional(
-    Type.String({
-      maxLength: limits.key,
-      description: 'A request with the same key and body returns the same occurrence.',
-    }),
-  ),
-  traceparent: Type.Optional(
-    Type.String({
-      description:
-        'Trace context of the caller (W3C Trace Context), continued if Belfry exports traces. An invalid value is ignored.',
-    }),
-  ),
+  'idempotency-key': optionalString({
+    maxLength: limits.key,
+    description: 'A request with the same key and body returns the same occurrence.',
+  }),
+  traceparent: optionalString({
+    description:
+      'Trace context of the caller (W3C Trace Context), continued if Belfry exports traces. An invalid value is ignored.',
+  }),
 });
 
 export const Triggered = Type.Object(
@@ -301,28 +298,24 @@ export const Triggered = Type.Object(
 );
 
 export const ListQuery = Type.Object({
-  limit: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 1000,
-      description: 'Maximum number of items per page. Without it, the whole list is returned.',
-    }),
-  ),
-  cursor: Type.Optional(
-    Type.String({
-      maxLength: 2_048,
-      description: 'Position of the page, taken from the `Link` header of the previous page.',
-    }),
-  ),
+  limit: optionalInteger({
+    minimum: 1,
+    maximum: 1000,
+    description: 'Maximum number of items per page. Without it, the whole list is returned.',
+  }),
+  cursor: optionalString({
+    maxLength: 2_048,
+    description: 'Position of the page, taken from the `Link` header of the previous page.',
+  }),
 });
 
 export const DeleteQuery = Type.Object({
-  dry_run: Type.Optional(Type.Boolean({ description: 'Returns what would be deleted, without deleting it.' })),
+  dry_run: optionalBoolean({ description: 'Returns what would be deleted, without deleting it.' }),
 });
 
 export const CascadeQuery = Type.Object({
   ...DeleteQuery.properties,
-  cascade: Type.Optional(Type.Boolean({ description: 'Also deletes everything below it.' })),
+  cascade: optionalBoolean({ description: 'Also deletes everything below it.' }),
 });
 
 export const Deleted = Type.Object(
@@ -330,7 +323,7 @@ export const Deleted = Type.Object(
     deleted: Type.Record(Type.String(), Type.Integer(), {
       description: 'Number of deleted records by kind, including the record itself.',
     }),
-    dry_run: Type.Optional(Type.Boolean()),
+    dry_run: optionalBoolean(),
   },
   { $id: 'Deleted' },
 );

@@ -19,8 +19,7 @@ import { maxAcceptedConnections, readOpenFilesLimit } from '../../lib/process/op
 import type { Deps } from '../../services/deps.ts';
 import { recordRead } from '../../services/operations/audit.ts';
 import type { WorkerRounds } from '../../services/operations/backlog.ts';
-import { registerFeedbackRequests } from '../history/feedback-requests.ts';
-import { registerInteractionRequests } from '../history/interaction-requests.ts';
+import { registerServiceRequests } from '../history/service-requests.ts';
 import { registerHealth } from '../operations/health.ts';
 import { registerAcknowledgePage } from '../pages/acknowledge-page.ts';
 import { registerConsole } from '../pages/console.ts';
@@ -185,8 +184,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
       const origin = baseUrl ?? `${request.protocol}://${request.host}`;
       return (path: string) => origin + path;
     };
-    await registerFeedbackRequests(app, deps, linkFor, largeBodies);
-    await registerInteractionRequests(app, deps, linkFor, largeBodies);
+    await registerServiceRequests(app, { deps, linkFor, largeBodies });
     for (const route of routes) {
       if (!route.consumes) addRoute(app, route, deps, admitAndWatch, linkFor, largeBodies);
       else await app.register(async scope => addFileRoute(scope, route, deps, admitAndWatch, linkFor, largeBodies));

@@ -1,11 +1,11 @@
 /** https://github.com/caronc/apprise-api: a server that passes messages on to the services that Apprise supports. */
 import { Type } from 'typebox';
+import { optionalString } from '../../core/optional.ts';
 import type { Content } from '../../core/render/render.ts';
 import { breakMentions, headingOf } from '../chat-text.ts';
 import { join, serverUrl, TimeoutMs } from '../fields.ts';
-import { basic, field, sendHttp } from '../http-outcome.ts';
+import { basic, field, requestSender } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
 
 const Settings = settings(
   {
@@ -16,22 +16,21 @@ const Settings = settings(
       patternHint: 'must be up to 128 letters, digits, dashes and underscores',
       description: 'The key of a configuration on the server, which lists the services. It is part of the URL.',
     }),
-    tag: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 256,
-        description: 'Only services with these tags: a comma means or, a space means and. Default: all.',
-      }),
-    ),
+    tag: optionalString({
+      minLength: 1,
+      maxLength: 256,
+      description: 'Only services with these tags: a comma means or, a space means and. Default: all.',
+    }),
     type: Type.Optional(
       Type.Enum(['info', 'success', 'warning', 'failure'], { description: 'The kind of message. Default: info.' }),
     ),
-    user: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 256, description: 'The user name, if the server requires one.' }),
-    ),
-    password: Type.Optional(
-      Type.String({ secret: true, minLength: 1, maxLength: 256, description: 'The password for this user.' }),
-    ),
+    user: optionalString({ minLength: 1, maxLength: 256, description: 'The user name, if the server requires one.' }),
+    password: optionalString({
+      secret: true,
+      minLength: 1,
+      maxLength: 256,
+      description: 'The password for this user.',
+    }),
     timeout_ms: TimeoutMs,
   },
   { dependentRequired: { user: ['password'], password: ['user'] } },
@@ -45,26 +44,22 @@ export const apprise: Provider<typeof Settings> = {
   settings: Settings,
   credential: { name: 'user or password', hint: 'check what the Apprise server expects' },
   shows: ['formatting'],
-  dedupes: false,
   reach: () => 'room',
-  open({ server_url, config_key, tag, type = 'info', user, password, timeout_ms }, { outbound }) {
+  open: requestSender(({ content }, { server_url, config_key, tag, type = 'info', user, password }) => {
     const auth = user && password ? basic(user, password) : undefined;
-    return httpSender(({ content }) =>
-      sendHttp(outbound, {
-        url: join(server_url, `/notify/${config_key}`),
-        headers: { ...auth?.headers, accept: 'application/json' },
-        json: { ...toBody(content), type, tag },
-        timeoutMs: timeout_ms,
-        secrets: [config_key, ...(auth?.secrets ?? [])],
-        errorText: field('error'),
-        classify: ({ status }) => {
-          if (status === 204) return { retry: false, reason: 'there is no configuration with this key' };
-          // One of the services failed, and others may have sent the message: to repeat it would send it twice.
-          return status === 424 ? { retry: false } : undefined;
-        },
-      }),
-    );
-  },
+    return {
+      url: join(server_url, `/notify/${config_key}`),
+      headers: { ...auth?.headers, accept: 'application/json' },
+      json: { ...toBody(content), type, tag },
+      secrets: [config_key, ...(auth?.secrets ?? [])],
+      errorText: field('error'),
+      classify: ({ status }) => {
+        if (status === 204) return { retry: false, reason: 'there is no configuration with this key' };
+        // One of the services failed, and others may have sent the message: to repeat it would send it twice.
+        return status === 424 ? { retry: false } : undefined;
+      },
+    };
+  }),
 };
 
 function toBody(content: Content): object {

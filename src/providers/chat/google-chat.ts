@@ -2,11 +2,10 @@
 import type { Content } from '../../core/render/render.ts';
 import { headingOf, paragraphs, truncateBytes } from '../chat-text.ts';
 import { secretPartsOf, secretUrl, TimeoutMs } from '../fields.ts';
-import { field, pick, sendHttp } from '../http-outcome.ts';
+import { field, pick, requestSender } from '../http-outcome.ts';
 import { type ShownButton, shownButtons } from '../interactions.ts';
 import { maxBytes } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
 
 const Settings = settings({
   url: secretUrl('The webhook URL, from Apps & integrations in the settings of the space.'),
@@ -21,30 +20,25 @@ export const googleChat: Provider<typeof Settings> = {
   settings: Settings,
   credential: { name: 'webhook URL', hint: 'create one under Apps & integrations in the settings of the space' },
   shows: ['buttons'],
-  dedupes: false,
   reads: 'text',
   reach: () => 'room',
-  open({ url, timeout_ms }, { outbound }) {
-    const secrets = secretPartsOf(url);
-    return httpSender(({ content, buttons }) => {
-      const card = toCard(shownButtons(buttons, { callbacks: false, maxLabel: 75 }));
-      const maxTextBytes = maxBytes.googleChat.text - Buffer.byteLength(card ? JSON.stringify(card) : '');
-      return sendHttp(outbound, {
-        url,
-        headers: { 'content-type': 'application/json; charset=UTF-8' },
-        json: { text: truncateBytes(toText(content), maxTextBytes), ...card },
-        timeoutMs: timeout_ms,
-        secrets,
-        id: field('name'),
-        errorText: field('error', 'message'),
-        // The key or the token of the URL is wrong, or webhooks are switched off.
-        classify: ({ status, json }) =>
-          status === 403 || pick(json, 'error', 'status') === 'PERMISSION_DENIED'
-            ? { retry: false, denied: true }
-            : undefined,
-      });
-    });
-  },
+  open: requestSender(({ content, buttons }, { url }) => {
+    const card = toCard(shownButtons(buttons, { callbacks: false, maxLabel: 75 }));
+    const maxTextBytes = maxBytes.googleChat.text - Buffer.byteLength(card ? JSON.stringify(card) : '');
+    return {
+      url,
+      headers: { 'content-type': 'application/json; charset=UTF-8' },
+      json: { text: truncateBytes(toText(content), maxTextBytes), ...card },
+      secrets: secretPartsOf(url),
+      id: field('name'),
+      errorText: field('error', 'message'),
+      // The key or the token of the URL is wrong, or webhooks are switched off.
+      classify: ({ status, json }) =>
+        status === 403 || pick(json, 'error', 'status') === 'PERMISSION_DENIED'
+          ? { retry: false, denied: true }
+          : undefined,
+    };
+  }),
 };
 
 /** An angle bracket starts a link or a mention, such as <users/all>. */

@@ -1,5 +1,5 @@
 /** https://spec.matrix.org/latest/client-server-api/#put_matrixclientv3roomsroomidsendeventtypetxnid */
-import { Type } from 'typebox';
+import { optionalBoolean, optionalString } from '../../core/optional.ts';
 import type { Content } from '../../core/render/render.ts';
 import { escapeAngles, headingOf, toPlainText, truncateBytes } from '../chat-text.ts';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
@@ -12,19 +12,15 @@ import { type Attachment, httpSender, type Outcome, type Outgoing } from '../sen
 const Settings = settings({
   server_url: serverUrl('The URL of the homeserver.', 'https://matrix.acme.test'),
   access_token: secretKey('The access token of the user who posts.'),
-  room_id: Type.Optional(
-    Type.String({
-      maxLength: 255,
-      pattern: '^!\\S+$',
-      patternHint: 'must be a room ID, which starts with !',
-      description: 'The room to post to. Default: the `chat` address of each recipient.',
-    }),
-  ),
-  notice: Type.Optional(
-    Type.Boolean({
-      description: 'Whether to send notices, which other bots ignore, instead of texts. Default: false.',
-    }),
-  ),
+  room_id: optionalString({
+    maxLength: 255,
+    pattern: '^!\\S+$',
+    patternHint: 'must be a room ID, which starts with !',
+    description: 'The room to post to. Default: the `chat` address of each recipient.',
+  }),
+  notice: optionalBoolean({
+    description: 'Whether to send notices, which other bots ignore, instead of texts. Default: false.',
+  }),
   timeout_ms: TimeoutMs,
 });
 

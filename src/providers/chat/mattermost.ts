@@ -1,5 +1,6 @@
 /** https://api.mattermost.com/#tag/posts/operation/CreatePost, as a bot. */
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
+import { optionalString } from '../../core/optional.ts';
 import { escapeMarkdown, paragraphs, toMarkdown, truncate, withoutMentions } from '../chat-text.ts';
 import { parseObject } from '../feedback/payload.ts';
 import { genuine } from '../feedback/signatures.ts';
@@ -23,13 +24,11 @@ import { httpSender, type Outgoing } from '../sending.ts';
 const Settings = settings({
   server_url: serverUrl('The URL of your Mattermost server.', 'https://mattermost.acme.test'),
   token: secretKey('The access token of a bot account.'),
-  channel_id: Type.Optional(
-    Type.String({
-      pattern: '^[a-z0-9]{26}$',
-      patternHint: 'must be the ID of a channel, 26 letters and digits',
-      description: 'The ID of the channel to post to. Default: the `chat` address of each recipient.',
-    }),
-  ),
+  channel_id: optionalString({
+    pattern: '^[a-z0-9]{26}$',
+    patternHint: 'must be the ID of a channel, 26 letters and digits',
+    description: 'The ID of the channel to post to. Default: the `chat` address of each recipient.',
+  }),
   anyone_may_act: anyoneMayAct,
   timeout_ms: TimeoutMs,
 });
@@ -47,7 +46,6 @@ export const mattermost: Provider<typeof Settings> = {
   settings: Settings,
   credential: { name: 'access token', hint: 'create one for the bot account under Integrations' },
   shows: ['formatting', 'buttons'],
-  dedupes: false,
   updates: ['update', 'retract'],
   reads: 'text',
   reach: ({ channel_id }) => (channel_id ? 'room' : 'address'),

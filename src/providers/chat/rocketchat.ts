@@ -1,5 +1,6 @@
 /** https://developer.rocket.chat/apidocs/post-message */
 import { type Static, Type } from 'typebox';
+import { optionalString } from '../../core/optional.ts';
 import type { Content } from '../../core/render/render.ts';
 import { toMarkdown, truncate } from '../chat-text.ts';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
@@ -19,13 +20,11 @@ const Settings = settings({
     examples: ['aobEdbYhXfu5hkeqG'],
   }),
   token: secretKey('A personal access token of this user.'),
-  channel: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 256,
-      description: 'Where to post: #channel, @user or the ID of a room. Default: the `chat` address of each recipient.',
-    }),
-  ),
+  channel: optionalString({
+    minLength: 1,
+    maxLength: 256,
+    description: 'Where to post: #channel, @user or the ID of a room. Default: the `chat` address of each recipient.',
+  }),
   timeout_ms: TimeoutMs,
 });
 
@@ -41,7 +40,6 @@ export const rocketchat: Provider<typeof Settings> = {
     fields: ['user_id', 'token'],
   },
   shows: ['formatting'],
-  dedupes: false,
   updates: ['update', 'retract'],
   reads: 'text',
   reach: ({ channel }) => (channel ? 'room' : 'address'),

@@ -1,10 +1,10 @@
 /** https://bbernhard.github.io/signal-cli-rest-api/, POST /v2/send: a server that runs signal-cli for your number. */
 import { Type } from 'typebox';
+import { optionalString } from '../../core/optional.ts';
 import { toPlainText } from '../chat-text.ts';
 import { join, serverUrl, TimeoutMs } from '../fields.ts';
-import { basic, field, pick, sendHttp } from '../http-outcome.ts';
+import { basic, field, pick, requestSender } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
 
 const Settings = settings(
   {
@@ -15,23 +15,22 @@ const Settings = settings(
       description: 'The number that is registered with Signal.',
       examples: ['+15555550100'],
     }),
-    to: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 256,
-        description: 'A number or the ID of a group, group.…. Default: the `chat` address of each recipient.',
-      }),
-    ),
-    user: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 256,
-        description: 'The user name, if a proxy in front of the server requires one. The server itself has none.',
-      }),
-    ),
-    password: Type.Optional(
-      Type.String({ secret: true, minLength: 1, maxLength: 256, description: 'The password for this user.' }),
-    ),
+    to: optionalString({
+      minLength: 1,
+      maxLength: 256,
+      description: 'A number or the ID of a group, group.…. Default: the `chat` address of each recipient.',
+    }),
+    user: optionalString({
+      minLength: 1,
+      maxLength: 256,
+      description: 'The user name, if a proxy in front of the server requires one. The server itself has none.',
+    }),
+    password: optionalString({
+      secret: true,
+      minLength: 1,
+      maxLength: 256,
+      description: 'The password for this user.',
+    }),
     timeout_ms: TimeoutMs,
   },
   { dependentRequired: { user: ['password'], password: ['user'] } },
@@ -44,24 +43,16 @@ export const signal: Provider<typeof Settings> = {
   summary: 'Signal messages through your own signal-cli server. The address is a phone number or the ID of a group.',
   settings: Settings,
   credential: { name: 'user or password', hint: 'check what the proxy in front of the Signal API expects' },
-  dedupes: false,
   reads: 'text',
   reach: ({ to }) => (to ? 'room' : 'address'),
-  open({ server_url, from, to, user, password, timeout_ms }, { outbound }) {
-    return httpSender(({ address, content }) =>
-      sendHttp(outbound, {
-        url: join(server_url, '/v2/send'),
-        ...(user && password && basic(user, password)),
-        json: { message: toPlainText(content), number: from, recipients: [to ?? address] },
-        timeoutMs: timeout_ms,
-        id: field('timestamp'),
-        errorText: field('error'),
-        // signal-cli's own text is the only sign of a number without Signal.
-        classify: ({ status, json }) =>
-          status === 400 && /unregistered user/i.test(pick(json, 'error') ?? '')
-            ? { retry: false, gone: true }
-            : undefined,
-      }),
-    );
-  },
+  open: requestSender(({ address, content }, { server_url, from, to, user, password }) => ({
+    url: join(server_url, '/v2/send'),
+    ...(user && password && basic(user, password)),
+    json: { message: toPlainText(content), number: from, recipients: [to ?? address] },
+    id: field('timestamp'),
+    errorText: field('error'),
+    // signal-cli's own text is the only sign of a number without Signal.
+    classify: ({ status, json }) =>
+      status === 400 && /unregistered user/i.test(pick(json, 'error') ?? '') ? { retry: false, gone: true } : undefined,
+  })),
 };

@@ -25,7 +25,6 @@ export const teamsWorkflow: Provider<typeof Settings> = {
     hint: 'copy it from the trigger of the workflow, which anyone must be allowed to call',
   },
   shows: ['formatting'],
-  dedupes: false,
   reach: () => 'room',
   open({ url, timeout_ms }, { outbound }) {
     const secrets = secretPartsOf(url);

@@ -1,5 +1,6 @@
 /** https://developer.webex.com/docs/api/v1/messages/create-a-message */
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
+import { optionalString } from '../../core/optional.ts';
 import type { Content } from '../../core/render/render.ts';
 import { isEmail } from '../../core/text/text.ts';
 import { toMarkdown, toPlainText, truncateBytes } from '../chat-text.ts';
@@ -22,13 +23,11 @@ const defaultEndpoint = 'https://webexapis.com/v1';
 
 const Settings = settings({
   token: secretKey('The access token of a bot.'),
-  room_id: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 256,
-      description: 'The ID of the space to post to. Default: the `chat` address of each recipient.',
-    }),
-  ),
+  room_id: optionalString({
+    minLength: 1,
+    maxLength: 256,
+    description: 'The ID of the space to post to. Default: the `chat` address of each recipient.',
+  }),
   endpoint: endpoint(defaultEndpoint, 'https://api-usgov.webex.com/v1'),
   timeout_ms: TimeoutMs,
 });
@@ -41,7 +40,6 @@ export const webex: Provider<typeof Settings> = {
   settings: Settings,
   credential: { name: 'access token', hint: 'create one for the bot at developer.webex.com' },
   shows: ['formatting'],
-  dedupes: false,
   updates: ['update', 'retract'],
   reads: 'text',
   reach: ({ room_id }) => (room_id ? 'room' : 'address'),

@@ -4,6 +4,7 @@
  */
 import { type Static, Type } from 'typebox';
 import { isObject } from '../../core/json.ts';
+import { optionalString } from '../../core/optional.ts';
 import type { Content } from '../../core/render/render.ts';
 import { toPlainText, truncate } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs, webhookSecret } from '../fields.ts';
@@ -23,21 +24,17 @@ const Settings = settings({
     description: 'The ID of the phone number that sends.',
     examples: ['106540352242922'],
   }),
-  template: Type.Optional(
-    Type.String({
-      pattern: '^[a-z0-9_]{1,512}$',
-      patternHint: 'must be lower-case letters, digits and underscores',
-      description:
-        'An approved template with one parameter, which becomes the text of every message. Default: free text, within 24 hours of the recipient’s last message.',
-    }),
-  ),
-  language: Type.Optional(
-    Type.String({
-      pattern: '^[a-z]{2,3}(_[A-Z]{2})?$',
-      patternHint: 'must be a language such as en or en_US',
-      description: 'The language of templates whose message names none. Default: en_US.',
-    }),
-  ),
+  template: optionalString({
+    pattern: '^[a-z0-9_]{1,512}$',
+    patternHint: 'must be lower-case letters, digits and underscores',
+    description:
+      'An approved template with one parameter, which becomes the text of every message. Default: free text, within 24 hours of the recipient’s last message.',
+  }),
+  language: optionalString({
+    pattern: '^[a-z]{2,3}(_[A-Z]{2})?$',
+    patternHint: 'must be a language such as en or en_US',
+    description: 'The language of templates whose message names none. Default: en_US.',
+  }),
   webhook_secret: webhookSecret('The app secret, by which webhooks of Meta are recognized.'),
   endpoint: endpoint(defaultEndpoint, 'another version of the API'),
   timeout_ms: TimeoutMs,
@@ -55,7 +52,6 @@ export const whatsapp: Provider<typeof Settings> = {
     name: 'access token',
     hint: 'create one for a system user with the permission whatsapp_business_messaging',
   },
-  dedupes: false,
   attaches: true,
   reads: 'text',
   feedback: ({ webhook_secret }) => ({ service: 'whatsapp', secret: webhook_secret }),

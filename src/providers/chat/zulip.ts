@@ -1,5 +1,6 @@
 /** https://zulip.com/api/send-message */
 import { type Static, Type } from 'typebox';
+import { optionalString } from '../../core/optional.ts';
 import type { Content } from '../../core/render/render.ts';
 import { toMarkdown, truncate } from '../chat-text.ts';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
@@ -17,20 +18,16 @@ const Settings = settings({
     examples: ['belfry-bot@acme.zulipchat.com'],
   }),
   api_key: secretKey('The API key of the bot.'),
-  channel: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 60,
-      description: 'The channel to post to. Default: a direct message to the `chat` address of each recipient.',
-    }),
-  ),
-  topic: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 60,
-      description: 'The topic in the channel. Default: the title of each message.',
-    }),
-  ),
+  channel: optionalString({
+    minLength: 1,
+    maxLength: 60,
+    description: 'The channel to post to. Default: a direct message to the `chat` address of each recipient.',
+  }),
+  topic: optionalString({
+    minLength: 1,
+    maxLength: 60,
+    description: 'The topic in the channel. Default: the title of each message.',
+  }),
   timeout_ms: TimeoutMs,
 });
 
@@ -48,7 +45,6 @@ export const zulip: Provider<typeof Settings> = {
     fields: ['bot_email', 'api_key'],
   },
   shows: ['formatting'],
-  dedupes: false,
   updates: ['update', 'retract'],
   reads: 'text',
   reach: ({ channel }) => (channel ? 'room' : 'address'),

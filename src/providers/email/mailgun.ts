@@ -1,5 +1,6 @@
 /** https://documentation.mailgun.com/docs/mailgun/api-reference/send/mailgun/messages */
 import { Type } from 'typebox';
+import { optionalString } from '../../core/optional.ts';
 import { type FormField, fileField } from '../http-files.ts';
 import { basic, field, pick } from '../http-outcome.ts';
 import { settings } from '../provider.ts';
@@ -14,14 +15,12 @@ export const mailgun = emailService({
   summary: 'Email through the Mailgun API, US or EU.',
   settings: settings({
     api_key: secretKey('An API key, or the sending key of the domain.'),
-    domain: Type.Optional(
-      Type.String({
-        maxLength: 253,
-        pattern: '^[A-Za-z0-9.-]+$',
-        patternHint: 'must be a domain',
-        description: 'The sending domain at Mailgun. Default: the domain of the sender’s address.',
-      }),
-    ),
+    domain: optionalString({
+      maxLength: 253,
+      pattern: '^[A-Za-z0-9.-]+$',
+      patternHint: 'must be a domain',
+      description: 'The sending domain at Mailgun. Default: the domain of the sender’s address.',
+    }),
     region: Type.Optional(Type.Enum(['us', 'eu'], { description: 'The region of the domain. Default: us.' })),
     ...serviceSettings(
       'the region’s',

@@ -2,6 +2,7 @@
 import { domainToASCII } from 'node:url';
 import addressparser from 'nodemailer/lib/addressparser';
 import { Type } from 'typebox';
+import { optionalString } from '../../core/optional.ts';
 import { endpoint as apiEndpoint } from '../fields.ts';
 import type { Outgoing } from '../sending.ts';
 
@@ -11,9 +12,11 @@ export const From = Type.String({
   description: 'The sender, such as Acme <no-reply@acme.test>.',
   examples: ['Acme <no-reply@acme.test>'],
 });
-export const ReplyTo = Type.Optional(
-  Type.String({ format: 'mailbox', maxLength: 512, description: 'The address for replies. Default: the sender.' }),
-);
+export const ReplyTo = optionalString({
+  format: 'mailbox',
+  maxLength: 512,
+  description: 'The address for replies. Default: the sender.',
+});
 export { join, secretKey, TimeoutMs, webhookCredentials, webhookSecret } from '../fields.ts';
 
 export function endpoint(defaultUrl: string) {

@@ -1,5 +1,5 @@
 /** https://postmarkapp.com/developer/api/email-api */
-import { Type } from 'typebox';
+import { optionalString } from '../../core/optional.ts';
 import { type Failure, field, type ProviderAnswer, pick } from '../http-outcome.ts';
 import { settings } from '../provider.ts';
 import { secretKey } from './message.ts';
@@ -13,13 +13,11 @@ export const postmark = emailService({
   summary: 'Email through the Postmark API.',
   settings: settings({
     server_token: secretKey('The server’s API token, from its API Tokens page.'),
-    message_stream: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 100,
-        description: 'The message stream of the server. Default: outbound.',
-      }),
-    ),
+    message_stream: optionalString({
+      minLength: 1,
+      maxLength: 100,
+      description: 'The message stream of the server. Default: outbound.',
+    }),
     ...serviceSettings(endpoint),
   }),
   credential: { name: 'server token', hint: 'copy it from the API Tokens page of the server' },

@@ -52,7 +52,7 @@ export function serviceSettings(defaultEndpoint: string, webhookSecret = email.w
 type CommonSettings = Static<TObject<ReturnType<typeof serviceSettings>>>;
 
 export function emailService<S extends TObject>(service: EmailService<S>): Provider<S> {
-  const { name, title, summary, settings, credential, dedupes = false, check, id, errorText, classify } = service;
+  const { name, title, summary, settings, credential, dedupes, check, id, errorText, classify } = service;
   const api = (options: Static<S>, path: string) => {
     const { endpoint = service.endpoint(options), timeout_ms } = options as CommonSettings;
     return { ...service.authorize(options), url: email.join(endpoint, path), timeoutMs: timeout_ms, errorText };
@@ -64,7 +64,7 @@ export function emailService<S extends TObject>(service: EmailService<S>): Provi
     summary,
     settings,
     ...(credential && { credential }),
-    dedupes,
+    ...(dedupes && { dedupes }),
     attaches: true,
     feedback: options => ({ service: name, secret: (options as CommonSettings).webhook_secret }),
     ...(check && {

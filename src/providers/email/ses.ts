@@ -1,6 +1,6 @@
 /** https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html */
 import { encodeWord } from 'nodemailer/lib/mime-funcs';
-import { Type } from 'typebox';
+import { optionalString } from '../../core/optional.ts';
 import {
   awsDependencies,
   awsSettings,
@@ -19,25 +19,21 @@ import * as email from './message.ts';
 const Settings = settings(
   {
     ...awsSettings('ses:SendEmail', ' of the sending identity'),
-    configuration_set: Type.Optional(
-      Type.String({
-        maxLength: 64,
-        pattern: '^[A-Za-z0-9_-]+$',
-        patternHint: 'must be letters, digits, dashes and underscores',
-        description: 'The configuration set to use. Default: the identity’s own, if it has one.',
-      }),
-    ),
+    configuration_set: optionalString({
+      maxLength: 64,
+      pattern: '^[A-Za-z0-9_-]+$',
+      patternHint: 'must be letters, digits, dashes and underscores',
+      description: 'The configuration set to use. Default: the identity’s own, if it has one.',
+    }),
     from: email.From,
     reply_to: email.ReplyTo,
     endpoint: email.endpoint('the region’s'),
-    topic_arn: Type.Optional(
-      Type.String({
-        maxLength: 512,
-        pattern: '^arn:aws[a-z-]*:sns:[a-z0-9-]+:\\d{12}:[A-Za-z0-9_-]+(\\.fifo)?$',
-        patternHint: 'must be an ARN such as arn:aws:sns:eu-central-1:123456789012:belfry',
-        description: 'The ARN of the SNS topic that SES publishes events to. Requests of other topics are refused.',
-      }),
-    ),
+    topic_arn: optionalString({
+      maxLength: 512,
+      pattern: '^arn:aws[a-z-]*:sns:[a-z0-9-]+:\\d{12}:[A-Za-z0-9_-]+(\\.fifo)?$',
+      patternHint: 'must be an ARN such as arn:aws:sns:eu-central-1:123456789012:belfry',
+      description: 'The ARN of the SNS topic that SES publishes events to. Requests of other topics are refused.',
+    }),
     timeout_ms: email.TimeoutMs,
   },
   { dependentRequired: awsDependencies },
@@ -54,7 +50,6 @@ export const ses: Provider<typeof Settings> = {
     hint: 'create one in IAM for a user who may call ses:SendEmail, and check the region',
     fields: ['access_key_id', 'secret_access_key'],
   },
-  dedupes: false,
   attaches: true,
   feedback: ({ topic_arn }) => ({ service: 'ses', secret: topic_arn }),
   findMistakes: findAwsMistakes,

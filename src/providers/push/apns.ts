@@ -4,8 +4,10 @@
  * that are older than an hour, and more than one in 20 minutes.
  */
 import { importPKCS8, SignJWT } from 'jose';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { readDevice } from '../../core/audience/device.ts';
+import { optionalInteger, optionalString } from '../../core/optional.ts';
+import { type Renewal, RenewedValue } from '../../lib/caching/renewed-value.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import { endpoint as apiEndpoint, join, TimeoutMs } from '../fields.ts';
 import { type Failure, field, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
@@ -47,22 +49,19 @@ const Settings = settings({
       description: 'sandbox for apps that Xcode installed, production for all others. Default: production.',
     }),
   ),
-  ttl_seconds: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: 2_419_200,
-      description: 'How long a message is kept for a device that is offline. Default: 2592000 at Apple’s discretion.',
-    }),
-  ),
-  sound: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 64, description: 'The sound to play. Default: default.' }),
-  ),
+  ttl_seconds: optionalInteger({
+    minimum: 0,
+    maximum: 2_419_200,
+    description: 'How long a message is kept for a device that is offline. Default: 2592000 at Apple’s discretion.',
+  }),
+  sound: optionalString({ minLength: 1, maxLength: 64, description: 'The sound to play. Default: default.' }),
   endpoint: apiEndpoint('that of the environment', 'a proxy'),
   max_in_flight: MaxInFlight,
   timeout_ms: TimeoutMs,
 });
 
-const tokenLifetimeMs = 40 * 60_000;
+/** Tokens are renewed five minutes before. */
+const tokenLifetimeMs = 45 * 60_000;
 
 /** A token of APNs is hexadecimal; a token of FCM never is. */
 export function isAppleToken(token: string): boolean {
@@ -81,24 +80,15 @@ export const apns: Provider<typeof Settings> = {
     fields: ['team_id', 'key_id', 'private_key'],
   },
   shows: ['buttons', 'images'],
-  dedupes: false,
   updates: ['update'],
   accepts: (address, { bundle_id }) => {
     const device = readDevice(address);
     return device !== undefined && isAppleToken(device.token) && device.app === bundle_id;
   },
   open(options, { outbound }) {
-    const {
-      team_id,
-      key_id,
-      private_key,
-      bundle_id,
-      environment = 'production',
-      ttl_seconds,
-      sound = 'default',
-    } = options;
+    const { team_id, key_id, bundle_id, environment = 'production', ttl_seconds, sound = 'default' } = options;
     const endpoint = options.endpoint ?? hosts[environment];
-    const tokens = providerTokens({ team_id, key_id, private_key });
+    const tokens = new RenewedValue(() => signToken(options));
     const post = async ({ id, address, content, createdAt }: Addressed, quiet = false): Promise<Outcome> => {
       const device = readDevice(address);
       if (!device || !isAppleToken(device.token)) {
@@ -109,8 +99,9 @@ export const apns: Provider<typeof Settings> = {
       const push = quiet ? makeQuiet(loud) : loud;
       const body = fitBody(push.body, maxBytes.apns.body, text => serialize({ ...push, body: text }));
       if (!body) return { ok: false, retry: false, reason: 'the message is larger than 4 KB, the limit of APNs' };
-      const token = await tokens.get();
-      if (!token) return { ok: false, retry: false, denied: true, reason: 'private_key is not a key for ES256' };
+      const found = await tokens.get();
+      if ('failure' in found) return found.failure;
+      const token = found.value;
       const ttl = push.ttlSeconds ?? ttl_seconds;
       const expiresAt = ttl === 0 ? 0 : Math.floor(createdAt.getTime() / 1000) + (ttl ?? 0);
       return sendHttp(outbound, {
@@ -149,30 +140,20 @@ export const apns: Provider<typeof Settings> = {
   },
 };
 
-function providerTokens({ team_id, key_id, private_key }: { team_id: string; key_id: string; private_key: string }) {
-  let current: { token: Promise<string | undefined>; until: number } | undefined;
-  const sign = async () => {
-    try {
-      const key = await importPKCS8(private_key, 'ES256');
-      return await new SignJWT()
-        .setProtectedHeader({ alg: 'ES256', kid: key_id })
-        .setIssuer(team_id)
-        .setIssuedAt(new Date(currentTime()))
-        .sign(key);
-    } catch {
-      return undefined;
-    }
-  };
-  return {
-    get(): Promise<string | undefined> {
-      if (!current || current.until <= performance.now())
-        current = { token: sign(), until: performance.now() + tokenLifetimeMs };
-      return current.token;
-    },
-    async forget(token: string) {
-      if ((await current?.token) === token) current = undefined;
-    },
-  };
+type Account = Pick<Static<typeof Settings>, 'team_id' | 'key_id' | 'private_key'>;
+
+async function signToken({ team_id, key_id, private_key }: Account): Promise<Renewal<string> | { failure: Failure }> {
+  try {
+    const key = await importPKCS8(private_key, 'ES256');
+    const value = await new SignJWT()
+      .setProtectedHeader({ alg: 'ES256', kid: key_id })
+      .setIssuer(team_id)
+      .setIssuedAt(new Date(currentTime()))
+      .sign(key);
+    return { value, lifetimeMs: tokenLifetimeMs };
+  } catch {
+    return { failure: { ok: false, retry: false, denied: true, reason: 'private_key is not a key for ES256' } };
+  }
 }
 
 function serialize({ title, body, image, badge, sound, silent, data }: PushMessage): string {

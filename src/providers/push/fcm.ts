@@ -6,6 +6,8 @@ import { importPKCS8, SignJWT } from 'jose';
 import { Type } from 'typebox';
 import { readDevice } from '../../core/audience/device.ts';
 import { isObject } from '../../core/json.ts';
+import { optionalInteger, optionalString } from '../../core/optional.ts';
+import { type Renewal, RenewedValue } from '../../lib/caching/renewed-value.ts';
 import type { Outbound } from '../../lib/network/outbound.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
@@ -35,21 +37,17 @@ const Settings = settings({
     maxLength: 8192,
     description: 'The JSON file with the private key of a service account of the Firebase project, as text.',
   }),
-  app: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 255,
-      description: 'Only devices that registered for this app, such as com.acme.shop. Default: all of the project.',
-    }),
-  ),
-  ttl_seconds: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: 2_419_200,
-      description: 'How long a message is kept for a device that is offline. Default: 2419200 (four weeks).',
-    }),
-  ),
-  sound: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'The sound to play. Default: none.' })),
+  app: optionalString({
+    minLength: 1,
+    maxLength: 255,
+    description: 'Only devices that registered for this app, such as com.acme.shop. Default: all of the project.',
+  }),
+  ttl_seconds: optionalInteger({
+    minimum: 0,
+    maximum: 2_419_200,
+    description: 'How long a message is kept for a device that is offline. Default: 2419200 (four weeks).',
+  }),
+  sound: optionalString({ minLength: 1, maxLength: 64, description: 'The sound to play. Default: none.' }),
   endpoint: endpoint(defaultEndpoint, 'a proxy'),
   max_in_flight: MaxInFlight,
   timeout_ms: TimeoutMs,
@@ -63,8 +61,6 @@ interface ServiceAccount {
 }
 
 const scope = 'https://www.googleapis.com/auth/firebase.messaging';
-/** Tokens are renewed before they expire, so that none expires on the way. */
-const marginMs = 5 * 60_000;
 
 const notAnAccount: Failure = {
   ok: false,
@@ -81,7 +77,6 @@ export const fcm: Provider<typeof Settings> = {
   settings: Settings,
   credential: { name: 'service account', hint: 'generate a new private key under Project settings, Service accounts' },
   shows: ['buttons', 'images'],
-  dedupes: false,
   updates: ['update'],
   accepts: (address, { app }) => {
     const device = readDevice(address);
@@ -90,15 +85,15 @@ export const fcm: Provider<typeof Settings> = {
   async check({ service_account, timeout_ms }, { outbound }) {
     const account = readAccount(service_account);
     if (!account) return notAnAccount;
-    const token = await accessTokens(outbound, account, timeout_ms).get();
-    return typeof token === 'string' ? { ok: true } : token;
+    const token = await requestToken(outbound, account, timeout_ms);
+    return 'value' in token ? { ok: true } : token.failure;
   },
   open(options, { outbound }) {
     const { endpoint = defaultEndpoint, ttl_seconds, sound, timeout_ms: timeoutMs } = options;
     const account = readAccount(options.service_account);
-    const access = account && accessTokens(outbound, account, timeoutMs);
+    const tokens = account && new RenewedValue(() => requestToken(outbound, account, timeoutMs));
     const post = async ({ id, address, content }: Addressed, quiet = false): Promise<Outcome> => {
-      if (!account || !access) return notAnAccount;
+      if (!account || !tokens) return notAnAccount;
       const device = readDevice(address);
       if (!device) return { ok: false, retry: false, gone: true, reason: 'the address is not a device' };
       const push = toPushMessage(id, content);
@@ -106,8 +101,9 @@ export const fcm: Provider<typeof Settings> = {
       const message = quiet ? makeQuiet(chosen) : chosen;
       const body = fitBody(push.body, maxBytes.fcm.body, text => serialize(device.token, { ...message, body: text }));
       if (!body) return { ok: false, retry: false, reason: 'the message is larger than 4 KB, the limit of FCM' };
-      const token = await access.get();
-      if (typeof token !== 'string') return token;
+      const found = await tokens.get();
+      if ('failure' in found) return found.failure;
+      const token = found.value;
       return sendHttp(outbound, {
         url: join(endpoint, `/v1/projects/${encodeURIComponent(account.project_id)}/messages:send`),
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -119,7 +115,7 @@ export const fcm: Provider<typeof Settings> = {
         errorText: ({ json }) =>
           [errorCode(json), pick(json, 'error', 'message')].filter(Boolean).join(': ') || undefined,
         classify: answer => {
-          if (answer.status === 401) access.forget(token);
+          if (answer.status === 401) tokens.forget(token);
           return classify(answer);
         },
       });
@@ -144,74 +140,48 @@ function readAccount(text: string): ServiceAccount | undefined {
   }
 }
 
-/** Concurrent messages share one exchange. A failed one is not cached. */
-function accessTokens(outbound: Outbound, account: ServiceAccount, timeoutMs: number | undefined) {
-  let current: { token: Promise<string | Failure>; readonly until: number } | undefined;
-
-  const exchange = async (keepFor: (ms: number) => void): Promise<string | Failure> => {
-    let assertion: string;
-    try {
-      const key = await importPKCS8(account.private_key, 'RS256');
-      const issuedAt = new Date(currentTime());
-      assertion = await new SignJWT({ scope })
-        .setProtectedHeader({ alg: 'RS256', typ: 'JWT' })
-        .setIssuer(account.client_email)
-        .setAudience(account.token_uri)
-        .setIssuedAt(issuedAt)
-        .setExpirationTime(new Date(issuedAt.getTime() + assertionMs))
-        .sign(key);
-    } catch {
-      return { ok: false, retry: false, denied: true, reason: 'the private key of the service account cannot be read' };
-    }
-    const grant = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion };
-    let lifetimeSeconds = 0;
-    const outcome = await sendHttp(outbound, {
-      url: account.token_uri,
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
-      body: new URLSearchParams(grant).toString(),
-      timeoutMs,
-      secrets: [assertion],
-      id: ({ json }) => {
-        lifetimeSeconds = Number(pick(json, 'expires_in'));
-        return pick(json, 'access_token');
-      },
-      errorText: ({ json }) => pick(json, 'error_description') ?? pick(json, 'error'),
-      // Google answers 400 invalid_grant to a key that was deleted.
-      classify: ({ status }) => (status === 400 || status === 403 ? { retry: false, denied: true } : undefined),
-    });
-    if (outcome.ok && outcome.id && lifetimeSeconds > 0) {
-      keepFor(Math.max(lifetimeSeconds * 1000 - marginMs, lifetimeSeconds * 500));
-      return outcome.id;
-    }
-    if (outcome.ok) return { ok: false, retry: true, reason: 'the token response could not be read' };
+/** Exchanges a signed assertion for an access token. */
+async function requestToken(
+  outbound: Outbound,
+  account: ServiceAccount,
+  timeoutMs: number | undefined,
+): Promise<Renewal<string> | { failure: Failure }> {
+  let assertion: string;
+  try {
+    const key = await importPKCS8(account.private_key, 'RS256');
+    const issuedAt = new Date(currentTime());
+    assertion = await new SignJWT({ scope })
+      .setProtectedHeader({ alg: 'RS256', typ: 'JWT' })
+      .setIssuer(account.client_email)
+      .setAudience(account.token_uri)
+      .setIssuedAt(issuedAt)
+      .setExpirationTime(new Date(issuedAt.getTime() + assertionMs))
+      .sign(key);
+  } catch {
+    const reason = 'the private key of the service account cannot be read';
+    return { failure: { ok: false, retry: false, denied: true, reason } };
+  }
+  let lifetimeSeconds = 0;
+  const outcome = await sendHttp(outbound, {
+    url: account.token_uri,
+    form: { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion },
+    timeoutMs,
+    secrets: [assertion],
+    id: ({ json }) => {
+      lifetimeSeconds = Number(pick(json, 'expires_in'));
+      return pick(json, 'access_token');
+    },
+    errorText: ({ json }) => pick(json, 'error_description') ?? pick(json, 'error'),
+    // Google answers 400 invalid_grant to a key that was deleted.
+    classify: ({ status }) => (status === 400 || status === 403 ? { retry: false, denied: true } : undefined),
+  });
+  if (!outcome.ok) {
     // Nothing was sent to a device yet.
     const { unknown: _, ...failure } = outcome;
-    return { ...failure, reason: `signing in to Google: ${failure.reason}` };
-  };
-
-  return {
-    get(): Promise<string | Failure> {
-      if (current && current.until > performance.now()) return current.token;
-      let until = Number.POSITIVE_INFINITY;
-      const token = exchange(ms => {
-        until = performance.now() + ms;
-      });
-      const entry = {
-        token,
-        get until() {
-          return until;
-        },
-      };
-      current = entry;
-      token.then(result => {
-        if (typeof result !== 'string' && current === entry) current = undefined;
-      });
-      return token;
-    },
-    async forget(token: string) {
-      if ((await current?.token) === token) current = undefined;
-    },
-  };
+    return { failure: { ...failure, reason: `signing in to Google: ${failure.reason}` } };
+  }
+  if (outcome.id && lifetimeSeconds > 0) return { value: outcome.id, lifetimeMs: lifetimeSeconds * 1_000 };
+  return { failure: { ok: false, retry: true, reason: 'the token response could not be read' } };
 }
 
 function serialize(token: string, message: PushMessage): string {

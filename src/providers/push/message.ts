@@ -2,8 +2,9 @@
  * What a push message consists of. The options come from a body that its author wrote as JSON; a body in Markdown has a
  * title and a text only, and is shown with the picture and the buttons of the message.
  */
-import { Type } from 'typebox';
+
 import { isObject } from '../../core/json.ts';
+import { optionalInteger } from '../../core/optional.ts';
 import type { Content } from '../../core/render/render.ts';
 import { headingOf, truncate } from '../chat-text.ts';
 import type { Outgoing } from '../sending.ts';
@@ -34,14 +35,12 @@ export function makeQuiet(message: PushMessage): PushMessage {
 export const defaultMaxInFlight = 200;
 
 /** Setting of the services that answer many requests of one HTTP/2 connection at a time. */
-export const MaxInFlight = Type.Optional(
-  Type.Integer({
-    minimum: 1,
-    maximum: 1_000,
-    title: 'Requests in flight',
-    description: `Maximum requests in flight per worker, within what the service allows for a connection. Default: ${defaultMaxInFlight}.`,
-  }),
-);
+export const MaxInFlight = optionalInteger({
+  minimum: 1,
+  maximum: 1_000,
+  title: 'Requests in flight',
+  description: `Maximum requests in flight per worker, within what the service allows for a connection. Default: ${defaultMaxInFlight}.`,
+});
 
 const maxTtlSeconds = 2_419_200;
 /** Apple's limit for collapse ids, in bytes. */

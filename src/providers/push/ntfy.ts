@@ -1,6 +1,7 @@
 /** https://docs.ntfy.sh/publish/#publish-as-json */
 import { Type } from 'typebox';
 import type { Button } from '../../core/message/buttons.ts';
+import { optionalInteger, optionalString } from '../../core/optional.ts';
 import { truncateBytes } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
 import { bearer, field, type HttpSend, sendHttp } from '../http-outcome.ts';
@@ -15,16 +16,12 @@ const topicPattern = /^[-_A-Za-z0-9]{1,64}$/;
 
 const Settings = settings({
   token: Type.Optional(secretKey('An access token, tk_…, if the topic is protected.')),
-  topic: Type.Optional(
-    Type.String({
-      pattern: topicPattern.source,
-      patternHint: 'must be up to 64 letters, digits, dashes and underscores',
-      description: 'The topic to publish to. Default: the `push` address of each recipient.',
-    }),
-  ),
-  priority: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 5, description: 'From 1 (silent) to 5 (urgent). Default: 3.' }),
-  ),
+  topic: optionalString({
+    pattern: topicPattern.source,
+    patternHint: 'must be up to 64 letters, digits, dashes and underscores',
+    description: 'The topic to publish to. Default: the `push` address of each recipient.',
+  }),
+  priority: optionalInteger({ minimum: 1, maximum: 5, description: 'From 1 (silent) to 5 (urgent). Default: 3.' }),
   endpoint: endpoint(defaultEndpoint, 'your own server'),
   timeout_ms: TimeoutMs,
 });
@@ -41,7 +38,6 @@ export const ntfy: Provider<typeof Settings> = {
   settings: Settings,
   credential: { name: 'access token', hint: 'create one for a user who may write to the topic' },
   shows: ['buttons', 'images'],
-  dedupes: false,
   updates: ['update', 'retract'],
   reads: 'text',
   reach: ({ topic }) => (topic ? 'room' : 'address'),

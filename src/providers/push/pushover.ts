@@ -1,5 +1,6 @@
 /** https://pushover.net/api */
 import { Type } from 'typebox';
+import { optionalInteger, optionalString } from '../../core/optional.ts';
 import { truncate } from '../chat-text.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
 import {
@@ -10,11 +11,11 @@ import {
   type ProviderAnswer,
   pick,
   readResetTime,
+  requestSender,
   sendHttp,
 } from '../http-outcome.ts';
 import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
 import { toTitleAndText } from './message.ts';
 
 const defaultEndpoint = 'https://api.pushover.net';
@@ -23,34 +24,26 @@ const key = { pattern: '^[A-Za-z0-9]{30}$', patternHint: 'must be 30 letters and
 
 const Settings = settings({
   token: Type.String({ ...key, secret: true, description: 'The API token of your Pushover application.' }),
-  user_key: Type.Optional(
-    Type.String({
-      ...key,
-      secret: true,
-      description: 'The key of a user or a group. Default: the `push` address of each recipient.',
-    }),
-  ),
-  priority: Type.Optional(
-    Type.Integer({
-      minimum: -2,
-      maximum: 1,
-      description: 'From -2 (no alert) to 1 (bypasses quiet hours). Default: 0.',
-    }),
-  ),
-  sound: Type.Optional(
-    Type.String({
-      pattern: '^[a-z0-9_-]{1,20}$',
-      patternHint: 'must be the name of a sound',
-      description: "The name of a sound. Default: the user's own choice.",
-    }),
-  ),
-  ttl_seconds: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: 31_536_000,
-      description: 'After how many seconds the message is deleted from devices. Default: never.',
-    }),
-  ),
+  user_key: optionalString({
+    ...key,
+    secret: true,
+    description: 'The key of a user or a group. Default: the `push` address of each recipient.',
+  }),
+  priority: optionalInteger({
+    minimum: -2,
+    maximum: 1,
+    description: 'From -2 (no alert) to 1 (bypasses quiet hours). Default: 0.',
+  }),
+  sound: optionalString({
+    pattern: '^[a-z0-9_-]{1,20}$',
+    patternHint: 'must be the name of a sound',
+    description: "The name of a sound. Default: the user's own choice.",
+  }),
+  ttl_seconds: optionalInteger({
+    minimum: 1,
+    maximum: 31_536_000,
+    description: 'After how many seconds the message is deleted from devices. Default: never.',
+  }),
   endpoint: endpoint(defaultEndpoint, 'a proxy'),
   timeout_ms: TimeoutMs,
 });
@@ -62,7 +55,6 @@ export const pushover: Provider<typeof Settings> = {
   summary: 'Notifications through Pushover. The address is the key of a user or a group.',
   settings: Settings,
   credential: { name: 'API token', hint: 'copy that of your application at pushover.net', fields: ['token'] },
-  dedupes: false,
   reads: 'text',
   reach: ({ user_key }) => (user_key ? 'room' : 'address'),
   accepts: (address, { user_key }) => user_key !== undefined || /^[A-Za-z0-9]{30}$/.test(address),
@@ -75,10 +67,13 @@ export const pushover: Provider<typeof Settings> = {
       errorText: ({ json }) => errorsOf(json).join('; ') || undefined,
       classify,
     }),
-  open({ token, user_key, priority, sound, ttl_seconds, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
-    return httpSender(({ id, address, content, createdAt }) => {
+  open: requestSender(
+    (
+      { id, address, content, createdAt },
+      { token, user_key, priority, sound, ttl_seconds, endpoint = defaultEndpoint },
+    ) => {
       const { title, text } = toTitleAndText(id, content);
-      return sendHttp(outbound, {
+      return {
         url: join(endpoint, '/1/messages.json'),
         json: {
           token,
@@ -90,14 +85,13 @@ export const pushover: Provider<typeof Settings> = {
           sound,
           ttl: ttl_seconds,
         },
-        timeoutMs: timeout_ms,
         secrets: [token, user_key],
         id: field('request'),
         errorText: ({ json }) => errorsOf(json).join('; ') || undefined,
         classify,
-      });
-    });
-  },
+      };
+    },
+  ),
 };
 
 /** `token` or `user` is "invalid" beside the error messages. A 429 means that the month's messages are used up. */

@@ -1,9 +1,8 @@
 /** https://docs.bird.com/api/channels-api/api-reference/messaging */
 import { Type } from 'typebox';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
-import { bearer, type Failure, field, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { bearer, type Failure, field, type ProviderAnswer, pick, requestSender } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
 
 const defaultEndpoint = 'https://api.bird.com';
 
@@ -30,23 +29,17 @@ export const bird: Provider<typeof Settings> = {
   summary: 'Text messages through the Bird API, formerly MessageBird.',
   settings: Settings,
   credential: { name: 'access key', hint: 'create one that may send messages' },
-  dedupes: false,
-  open({ access_key, workspace_id, channel_id, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
-    return httpSender(({ address, content }) =>
-      sendHttp(outbound, {
-        url: join(endpoint, `/workspaces/${workspace_id}/channels/${channel_id}/messages`),
-        ...bearer(access_key, 'AccessKey'),
-        json: {
-          receiver: { contacts: [{ identifierKey: 'phonenumber', identifierValue: address }] },
-          body: { type: 'text', text: { text: content.text } },
-        },
-        timeoutMs: timeout_ms,
-        id: field('id'),
-        errorText: field('message'),
-        classify,
-      }),
-    );
-  },
+  open: requestSender(({ address, content }, { access_key, workspace_id, channel_id, endpoint = defaultEndpoint }) => ({
+    url: join(endpoint, `/workspaces/${workspace_id}/channels/${channel_id}/messages`),
+    ...bearer(access_key, 'AccessKey'),
+    json: {
+      receiver: { contacts: [{ identifierKey: 'phonenumber', identifierValue: address }] },
+      body: { type: 'text', text: { text: content.text } },
+    },
+    id: field('id'),
+    errorText: field('message'),
+    classify,
+  })),
 };
 
 /** States of a message that Bird took, but does not send. */

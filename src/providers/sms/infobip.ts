@@ -1,9 +1,8 @@
 /** https://www.infobip.com/docs/api/channels/sms/outbound-sms/send-sms-messages, version 3 */
 import { Type } from 'typebox';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
-import { type Failure, field, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { type Failure, field, type ProviderAnswer, pick, requestSender } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
 
 const Settings = settings({
   base_url: serverUrl(
@@ -30,26 +29,20 @@ export const infobip: Provider<typeof Settings> = {
     name: 'API key',
     hint: 'create one with the scope for sending SMS, and check that the base URL is your own',
   },
-  dedupes: false,
-  open({ base_url, api_key, from, timeout_ms }, { outbound }) {
-    return httpSender(({ address, content }) =>
-      sendHttp(outbound, {
-        url: join(base_url, '/sms/3/messages'),
-        headers: { authorization: `App ${api_key}`, accept: 'application/json' },
-        json: {
-          messages: [
-            // Infobip expects numbers that start with the country code, without +.
-            { sender: from, destinations: [{ to: address.replace(/^\+/, '') }], content: { text: content.text } },
-          ],
-        },
-        timeoutMs: timeout_ms,
-        secrets: [api_key],
-        id: field('messages', 0, 'messageId'),
-        errorText,
-        classify,
-      }),
-    );
-  },
+  open: requestSender(({ address, content }, { base_url, api_key, from }) => ({
+    url: join(base_url, '/sms/3/messages'),
+    headers: { authorization: `App ${api_key}`, accept: 'application/json' },
+    json: {
+      messages: [
+        // Infobip expects numbers that start with the country code, without +.
+        { sender: from, destinations: [{ to: address.replace(/^\+/, '') }], content: { text: content.text } },
+      ],
+    },
+    secrets: [api_key],
+    id: field('messages', 0, 'messageId'),
+    errorText,
+    classify,
+  })),
 };
 
 /** Groups of states in which a message is not sent, https://www.infobip.com/docs/essentials/api-essentials/response-status-and-error-codes. */

@@ -2,10 +2,17 @@
 import { type Static, Type } from 'typebox';
 import { truncate } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
-import { basic, type Failure, field, type HttpSend, type ProviderAnswer, sendHttp } from '../http-outcome.ts';
+import {
+  basic,
+  type Failure,
+  field,
+  type HttpSend,
+  type ProviderAnswer,
+  requestSender,
+  sendHttp,
+} from '../http-outcome.ts';
 import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender } from '../sending.ts';
 
 const defaultEndpoint = 'https://api.plivo.com';
 
@@ -38,17 +45,13 @@ export const plivo: Provider<typeof Settings> = {
     hint: 'copy both from the overview of the console',
     fields: ['auth_id', 'auth_token'],
   },
-  dedupes: false,
   check: (options, { outbound }) => sendHttp(outbound, { ...toRequest(options, '/'), method: 'GET' }),
-  open: (options, { outbound }) =>
-    httpSender(({ address, content }) =>
-      sendHttp(outbound, {
-        ...toRequest(options, '/Message/'),
-        json: { src: options.from, dst: address, text: truncate(content.text, maxCharacters.plivo.text) },
-        id: field('message_uuid', 0),
-        classify,
-      }),
-    ),
+  open: requestSender(({ address, content }, options) => ({
+    ...toRequest(options, '/Message/'),
+    json: { src: options.from, dst: address, text: truncate(content.text, maxCharacters.plivo.text) },
+    id: field('message_uuid', 0),
+    classify,
+  })),
 };
 
 function toRequest(options: Static<typeof Settings>, path: string): HttpSend {

@@ -3,6 +3,7 @@
  * place, in a single pass, so that no value can add a field, a header or another placeholder.
  */
 import { Type } from 'typebox';
+import { optionalString } from '../../core/optional.ts';
 import { secretKey, TimeoutMs } from '../fields.ts';
 import { pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
@@ -26,12 +27,10 @@ const Settings = settings({
   }),
   method: Type.Optional(Type.Enum(['POST', 'PUT', 'GET'], { description: 'The HTTP method. Default: POST.' })),
   format: Type.Optional(Type.Enum(['json', 'form', 'text'], { description: 'The format of the body. Default: json.' })),
-  body: Type.Optional(
-    Type.String({
-      maxLength: 4096,
-      description: `The body, with ${placeholders}. Default: to, from and text in the format. A GET has no body.`,
-    }),
-  ),
+  body: optionalString({
+    maxLength: 4096,
+    description: `The body, with ${placeholders}. Default: to, from and text in the format. A GET has no body.`,
+  }),
   headers: Type.Optional(
     Type.Record(
       Type.String({ pattern: `^(?!(?:${reservedHeaders})$)[a-z0-9-]{1,64}$` }),
@@ -45,22 +44,18 @@ const Settings = settings({
     ),
   ),
   secret: Type.Optional(secretKey('The key or password of the gateway, for {secret}.')),
-  from: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'The sender, for {from}.' })),
-  success_text: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 256,
-      description: 'What a successful response contains. Default: every status from 200 to 299 is a success.',
-    }),
-  ),
-  id_path: Type.Optional(
-    Type.String({
-      maxLength: 256,
-      pattern: '^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$',
-      patternHint: 'must be names and numbers with dots between them, such as messages.0.id',
-      description: 'Where the JSON of the response has the ID of the message, such as messages.0.id. Default: none.',
-    }),
-  ),
+  from: optionalString({ minLength: 1, maxLength: 64, description: 'The sender, for {from}.' }),
+  success_text: optionalString({
+    minLength: 1,
+    maxLength: 256,
+    description: 'What a successful response contains. Default: every status from 200 to 299 is a success.',
+  }),
+  id_path: optionalString({
+    maxLength: 256,
+    pattern: '^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$',
+    patternHint: 'must be names and numbers with dots between them, such as messages.0.id',
+    description: 'Where the JSON of the response has the ID of the message, such as messages.0.id. Default: none.',
+  }),
   timeout_ms: TimeoutMs,
 });
 
@@ -87,7 +82,6 @@ export const smsGateway: Provider<typeof Settings> = {
   summary: 'Text messages through any gateway with an HTTP API.',
   settings: Settings,
   credential: { name: 'secret', hint: 'check what the gateway expects in its requests' },
-  dedupes: false,
   open(options, { outbound }) {
     const { url, method = 'POST', format = 'json', headers = {}, secret, from, success_text, id_path } = options;
     const template = options.body ?? defaultBodies[format];

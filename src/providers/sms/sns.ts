@@ -1,5 +1,6 @@
 /** https://docs.aws.amazon.com/sns/latest/api/API_Publish.html, to a phone number. */
 import { Type } from 'typebox';
+import { optionalString } from '../../core/optional.ts';
 import {
   awsDependencies,
   awsSettings,
@@ -19,20 +20,16 @@ import { httpSender } from '../sending.ts';
 const Settings = settings(
   {
     ...awsSettings('sns:Publish', ''),
-    sender_id: Type.Optional(
-      Type.String({
-        pattern: '^[A-Za-z0-9-]{1,11}$',
-        patternHint: 'must be up to 11 letters, digits and dashes',
-        description: 'The sender name, if the country of the recipient allows one. Default: the account’s own.',
-      }),
-    ),
-    origination_number: Type.Optional(
-      Type.String({
-        pattern: '^\\+?[0-9]{3,15}$',
-        patternHint: 'must be a number such as +15555550100',
-        description: 'A phone number of the account to send from. Default: AWS chooses one.',
-      }),
-    ),
+    sender_id: optionalString({
+      pattern: '^[A-Za-z0-9-]{1,11}$',
+      patternHint: 'must be up to 11 letters, digits and dashes',
+      description: 'The sender name, if the country of the recipient allows one. Default: the account’s own.',
+    }),
+    origination_number: optionalString({
+      pattern: '^\\+?[0-9]{3,15}$',
+      patternHint: 'must be a number such as +15555550100',
+      description: 'A phone number of the account to send from. Default: AWS chooses one.',
+    }),
     sms_type: Type.Optional(
       Type.Enum(['Transactional', 'Promotional'], { description: 'The kind of messages. Default: Transactional.' }),
     ),
@@ -55,7 +52,6 @@ export const sns: Provider<typeof Settings> = {
     hint: 'create one in IAM for a user who may call sns:Publish, and check the region',
     fields: ['access_key_id', 'secret_access_key'],
   },
-  dedupes: false,
   findMistakes: findAwsMistakes,
   open(options, tools) {
     const { sender_id, origination_number, sms_type = 'Transactional', timeout_ms } = options;

@@ -1,14 +1,24 @@
 /** https://www.twilio.com/docs/messaging/api/message-resource */
 import { type Static, type TObject, Type } from 'typebox';
 import { toMessageResponse } from '../../core/message/speech.ts';
+import { optionalString } from '../../core/optional.ts';
 import { truncate } from '../chat-text.ts';
 import { readForm } from '../feedback/payload.ts';
 import { verifyTwilio } from '../feedback/twilio.ts';
 import { endpoint, join, statusCallback, TimeoutMs, webhookSecret } from '../fields.ts';
-import { basic, type Failure, field, type HttpSend, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import {
+  basic,
+  type Failure,
+  field,
+  type HttpSend,
+  type ProviderAnswer,
+  pick,
+  requestSender,
+  sendHttp,
+} from '../http-outcome.ts';
 import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
-import { httpSender, type Tools } from '../sending.ts';
+import type { Tools } from '../sending.ts';
 
 export const defaultEndpoint = 'https://api.twilio.com';
 
@@ -20,13 +30,11 @@ export const twilioAccount = {
     description: 'The account SID, AC…, from the home page of the Twilio console.',
     examples: ['AC00000000000000000000000000000000'],
   }),
-  api_key_sid: Type.Optional(
-    Type.String({
-      pattern: '^SK[0-9a-fA-F]{32}$',
-      patternHint: 'must be SK followed by 32 hexadecimal digits',
-      description: 'The SID of an API key, SK…, to authenticate with. Default: the account SID.',
-    }),
-  ),
+  api_key_sid: optionalString({
+    pattern: '^SK[0-9a-fA-F]{32}$',
+    patternHint: 'must be SK followed by 32 hexadecimal digits',
+    description: 'The SID of an API key, SK…, to authenticate with. Default: the account SID.',
+  }),
   auth_token: Type.String({
     secret: true,
     minLength: 1,
@@ -142,24 +150,22 @@ export const twilio: Provider<typeof Settings> = {
     answer: async text => ({ contentType: 'text/xml; charset=utf-8', body: toMessageResponse(text) }),
   }),
   check: (account, tools) => checkAccount('Messages.json', account, tools),
-  open(options, { outbound }) {
+  open: requestSender(({ address, content }, options) => {
     const { from, status_callback } = options;
     const sender = /^MG[0-9a-f]{32}$/i.test(from) ? 'MessagingServiceSid' : 'From';
-    return httpSender(({ address, content }) =>
-      sendHttp(outbound, {
-        ...toTwilioRequest('Messages.json', options),
-        form: {
-          To: address,
-          [sender]: from,
-          Body: truncate(content.text, maxCharacters.twilio.text),
-          ...(status_callback && { StatusCallback: status_callback }),
-        },
-        id: field('sid'),
-        errorText: errorTextOf,
-        classify: answer => classifyTwilio(answer, goneCodes),
-      }),
-    );
-  },
+    return {
+      ...toTwilioRequest('Messages.json', options),
+      form: {
+        To: address,
+        [sender]: from,
+        Body: truncate(content.text, maxCharacters.twilio.text),
+        ...(status_callback && { StatusCallback: status_callback }),
+      },
+      id: field('sid'),
+      errorText: errorTextOf,
+      classify: answer => classifyTwilio(answer, goneCodes),
+    };
+  }),
 };
 
 /** The auth token of the account signs requests, also if an API key is used to send. */

@@ -1,6 +1,7 @@
 /** https://www.twilio.com/docs/voice/api/call-resource#create-a-call-resource */
 import { Type } from 'typebox';
 import { toQuestion, toSpeech } from '../../core/message/speech.ts';
+import { optionalInteger } from '../../core/optional.ts';
 import { toPlainText } from '../chat-text.ts';
 import { endpoint, TimeoutMs } from '../fields.ts';
 import { field, sendHttp } from '../http-outcome.ts';
@@ -25,9 +26,11 @@ const Settings = settings({
     description: 'The number that calls: a phone number of the account, or a verified caller ID.',
     examples: ['+15555550100'],
   }),
-  ring_seconds: Type.Optional(
-    Type.Integer({ minimum: 5, maximum: 600, description: 'How long the phone rings at most. Default: 60.' }),
-  ),
+  ring_seconds: optionalInteger({
+    minimum: 5,
+    maximum: 600,
+    description: 'How long the phone rings at most. Default: 60.',
+  }),
   endpoint: endpoint(defaultEndpoint, "a region's"),
   timeout_ms: TimeoutMs,
 });
@@ -46,7 +49,6 @@ export const twilioVoice: Provider<typeof Settings> = {
     hint: 'copy both from the home page of the Twilio console',
     fields: ['account_sid', 'auth_token'],
   },
-  dedupes: false,
   reads: 'text',
   check: (account, tools) => checkAccount('Calls.json', account, tools),
   open(options, { outbound }) {

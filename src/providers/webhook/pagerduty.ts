@@ -1,5 +1,6 @@
 /** https://developer.pagerduty.com/api-reference/368ae3d938c9e-send-an-event-to-pager-duty (Events API v2) */
 import { Type } from 'typebox';
+import { optionalString } from '../../core/optional.ts';
 import { truncate } from '../chat-text.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
 import { errorsOf, field, pick, sendHttp } from '../http-outcome.ts';
@@ -19,13 +20,11 @@ const Settings = settings({
   severity: Type.Optional(
     Type.Enum(['critical', 'error', 'warning', 'info'], { description: 'The severity of alerts. Default: error.' }),
   ),
-  source: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 255,
-      description: 'The affected system. Default: the organization and the event.',
-    }),
-  ),
+  source: optionalString({
+    minLength: 1,
+    maxLength: 255,
+    description: 'The affected system. Default: the organization and the event.',
+  }),
   endpoint: endpoint(defaultEndpoint, 'https://events.eu.pagerduty.com'),
   timeout_ms: TimeoutMs,
 });

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { webhookSecret, webhookUrl } from '../../core/configuration/webhooks.ts';
+import { optionalString } from '../../core/optional.ts';
 import { TimeoutMs } from '../fields.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -8,24 +9,20 @@ import { postSigned, signerOf } from './signed-post.ts';
 const secretSchema = { secret: true, ...webhookSecret } as const;
 
 const Settings = settings({
-  url: Type.Optional(
-    Type.String({
-      destination: true,
-      ...webhookUrl,
-      description: "The URL to post to. Default: each recipient's own `webhook` address.",
-      examples: ['https://shop.acme.test/hook'],
-    }),
-  ),
+  url: optionalString({
+    destination: true,
+    ...webhookUrl,
+    description: "The URL to post to. Default: each recipient's own `webhook` address.",
+    examples: ['https://shop.acme.test/hook'],
+  }),
   secret: Type.String({
     ...secretSchema,
     description: 'The secret that signs every message, shared with the receiver.',
   }),
-  previous_secret: Type.Optional(
-    Type.String({
-      ...secretSchema,
-      description: 'Also signs every message while receivers switch over to `secret`. Remove it afterwards.',
-    }),
-  ),
+  previous_secret: optionalString({
+    ...secretSchema,
+    description: 'Also signs every message while receivers switch over to `secret`. Remove it afterwards.',
+  }),
   timeout_ms: TimeoutMs,
 });
 

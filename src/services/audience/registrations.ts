@@ -1,6 +1,6 @@
 /** Registers users with an application: the user, the application's custom fields, and addresses. */
 import { type FieldErrors, invalid } from '../../core/errors.ts';
-import type { VisiblePeople } from '../../core/identity/visible-people.ts';
+import type { VisibleUsers } from '../../core/identity/visible-users.ts';
 import { type JsonObject, mergePatch } from '../../core/json.ts';
 import { addressKind, fold, isEmail, readAddress } from '../../core/text/text.ts';
 import * as addresses from '../../db/audience/addresses.ts';
@@ -35,7 +35,7 @@ export async function register(
   deps: Deps,
   { organization, project, application }: ApplicationScope,
   input: RegistrationInput,
-  people: VisiblePeople = 'all',
+  visible: VisibleUsers = 'all',
 ) {
   const username = fold(input.username);
   const named = readAddresses(input.addresses ?? []);
@@ -81,7 +81,7 @@ export async function register(
   const { list, membership, user, ...rest } = result;
   return {
     ...rest,
-    user: (await isVisible(deps, organization.id, project.id, result, people)) ? user : hideUser(user, input),
+    user: (await isVisible(deps, organization.id, project.id, result, visible)) ? user : hideUser(user, input),
     membership: { application: application.slug, ...membership },
     distribution_list: list?.name ?? null,
   };
@@ -93,10 +93,10 @@ async function isVisible(
   organizationId: number,
   projectId: number,
   { user, created }: { user: User; created: boolean },
-  people: VisiblePeople,
+  visible: VisibleUsers,
 ): Promise<boolean> {
-  if (people === 'all' || created) return true;
-  return people === 'project' && (await findProjectMembers(pool, organizationId, projectId, [user.id])).has(user.id);
+  if (visible === 'all' || created) return true;
+  return visible === 'project' && (await findProjectMembers(pool, organizationId, projectId, [user.id])).has(user.id);
 }
 
 /** Returns the user with nothing but what the caller has sent. */

@@ -40,11 +40,11 @@ export async function viewMessage(
   const [occurrence] = await findOccurrencesAcrossTenants(pool, [key]);
   if (!delivery || !occurrence) throw new AppError('delivery.not_found', `there is no delivery ${deliveryId}`);
   if (delivery.snapshot_id === null) return renderNow(deps, organizationId, delivery, occurrence);
-  const [snapshot, person] = await Promise.all([
+  const [snapshot, user] = await Promise.all([
     findRenderSnapshot(db, organizationId, delivery.snapshot_id),
     findUserAtVersion(db, organizationId, delivery.user_id, delivery.user_version!),
   ]);
-  if (!person) throw notFound('user');
+  if (!user) throw notFound('user');
   if (!snapshot) throw notFound('message');
   const content = contentOf(snapshot.message as unknown as StoredMessage);
   const layout = snapshot.layout ?? undefined;
@@ -53,7 +53,7 @@ export async function viewMessage(
   const links = category && deps.plans.linksFor(recipient, category, channel.type);
   const digestItems = await readDigestItems(deps, organizationId, delivery, renderContext.max_items);
   return deps.rendering.render(organizationId, compileMessage(content, 'checked'), () => ({ content, layout }), {
-    ...optionsFor(renderContext, occurrence, person, {
+    ...optionsFor(renderContext, occurrence, user, {
       address: delivery.address,
       links,
       acknowledge_url: delivery.step > 0 ? deps.plans.acknowledgeUrlFor(recipient, occurrenceId, recipient.reach) : '',
@@ -71,18 +71,18 @@ async function renderNow(
   occurrence: OccurrenceFacts,
 ): Promise<Content> {
   const { pool, plans } = deps;
-  const [[person], channels, plan] = await Promise.all([
+  const [[recipient], channels, plan] = await Promise.all([
     findRecipientsAcrossTenants(pool, [{ organizationId, userId: delivery.user_id }]),
     plans.listChannels(organizationId),
     plans.findEvent(organizationId, occurrence.event_id),
   ]);
   const channel = channels.find(one => one.id === delivery.channel_id);
   if (!plan) throw notFound('event');
-  if (!person) throw notFound('user');
+  if (!recipient) throw notFound('user');
   if (!channel) throw notFound('channel');
   const { maxItems } = plan.notifications.find(({ id }) => id === delivery.notification_id) ?? {};
   const digestItems = await readDigestItems(deps, organizationId, delivery, maxItems);
-  const context = { delivery, occurrence, person, channel, plan, ...(digestItems && { digestItems }) };
+  const context = { delivery, occurrence, recipient, channel, plan, ...(digestItems && { digestItems }) };
   return (await renderDelivery(plans, context)).content;
 }
 

@@ -50,7 +50,7 @@ export async function previewDeliveries(
   const { pool, plans } = deps;
   const occurrenceIds = [...new Set(failed.map(one => one.occurrence_id))];
   const userIds = [...new Set(failed.map(one => one.user_id))];
-  const [occurrences, people, channels] = await Promise.all([
+  const [occurrences, recipients, channels] = await Promise.all([
     findOccurrencesAcrossTenants(
       pool,
       occurrenceIds.map(id => ({ organizationId, id })),
@@ -61,9 +61,9 @@ export async function previewDeliveries(
     ),
     plans.listChannels(organizationId),
   ]);
-  await markSuppressed(deps, people);
+  await markSuppressed(deps, recipients);
   const occurrenceById = new Map(occurrences.map(one => [one.id, one]));
-  const personById = new Map(people.map(one => [one.user_id, one]));
+  const recipientById = new Map(recipients.map(one => [one.user_id, one]));
   const channelById = new Map(channels.map(one => [one.id, one]));
   const now = currentTime();
   const preview = { checked: failed.length, send: 0, wait: 0, skip: 0 };
@@ -71,10 +71,13 @@ export async function previewDeliveries(
   for (const delivery of failed) {
     const occurrence = occurrenceById.get(delivery.occurrence_id);
     const plan = occurrence && (await plans.findEvent(organizationId, occurrence.event_id));
-    const person = personById.get(delivery.user_id);
+    const recipient = recipientById.get(delivery.user_id);
     const channel = channelById.get(delivery.channel_id);
     // A replay starts with the first provider again.
-    const verdict = recheck({ delivery: { ...delivery, provider_index: 0 }, occurrence, person, channel, plan }, now);
+    const verdict = recheck(
+      { delivery: { ...delivery, provider_index: 0 }, occurrence, recipient, channel, plan },
+      now,
+    );
     if (!verdict) {
       preview.send++;
       continue;

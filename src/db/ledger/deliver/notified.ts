@@ -82,14 +82,14 @@ interface NotifiedRecipient {
 const listReached = {
   name: 'list_reached',
   text: `
-    with people as (
+    with recipients as (
       select distinct user_id from deliveries
       where organization_id + 0 = $1 and occurrence_id = $2 and step > 0 and notification_id = $3 and status = 'sent'
         and user_id > $4
       order by user_id limit $5
     )
     select distinct d.user_id, d.channel_id, d.address
-    from people p join deliveries d on d.organization_id + 0 = $1 and d.occurrence_id = $2 and d.user_id = p.user_id
+    from recipients r join deliveries d on d.organization_id + 0 = $1 and d.occurrence_id = $2 and d.user_id = r.user_id
       and d.step > 0
     where d.notification_id = $3 and d.status = 'sent'`,
 };

@@ -24,6 +24,7 @@ import type { OutboxDrains } from '../../../services/operations/outbox-drains.ts
 import { explainListen } from '../listen-error.ts';
 import { registerBacklog } from './backlog.ts';
 import { registerOutboxes } from './outboxes.ts';
+import { readings } from './readings.ts';
 import { registerReplicas } from './replicas.ts';
 
 interface MetricsSources {
@@ -66,46 +67,34 @@ export function createMetrics({ deps, outboxes, engineCounts, readEngine, pool }
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [registry],
   });
-  new Gauge({
-    name: 'belfry_database_connections',
-    help: 'Database connections of the pool, and callers waiting for one.',
-    labelNames: ['state'],
-    registers: [registry],
-    collect() {
+  const { gauge, counter } = readings(registry);
+  gauge(
+    'belfry_database_connections',
+    'Database connections of the pool, and callers waiting for one.',
+    ['state'],
+    () => {
       const { total, idle, waiting } = pool();
-      this.set({ state: 'busy' }, total - idle);
-      this.set({ state: 'idle' }, idle);
-      this.set({ state: 'waiting' }, waiting);
+      return Object.entries({ busy: total - idle, idle, waiting }).map(([state, count]) => [{ state }, count]);
     },
-  });
-  new Gauge({
-    name: 'belfry_triggers_waiting',
-    help: 'Triggers waiting to be stored.',
-    registers: [registry],
-    collect() {
-      this.set(deps.triggers.waiting);
-    },
-  });
-
-  new Gauge({
-    name: 'belfry_inbox_streams',
-    help: 'Open inbox streams.',
-    registers: [registry],
-    collect() {
-      this.set(deps.inboxStreams.count);
-    },
-  });
-
-  new Counter({
-    name: 'belfry_missing_variables_total',
-    help: 'Messages rendered although the context lacked some of their variables.',
-    registers: [registry],
-    collect() {
-      this.reset();
-      this.inc(engineCounts.missingVariables);
-    },
-  });
-
+  );
+  gauge('belfry_triggers_waiting', 'Triggers waiting to be stored.', [], () => deps.triggers.waiting);
+  gauge('belfry_inbox_streams', 'Open inbox streams.', [], () => deps.inboxStreams.count);
+  counter(
+    'belfry_missing_variables_total',
+    'Messages rendered although the context lacked some of their variables.',
+    [],
+    () => engineCounts.missingVariables,
+  );
+  counter(
+    'belfry_feedback_events_total',
+    'Reports about sent messages that were received, by source and type.',
+    ['source', 'type'],
+    () =>
+      [...deps.feedbackCounts].map(([key, count]) => {
+        const [source = '', type = ''] = key.split(' ');
+        return [{ source, type }, count];
+      }),
+  );
   new Histogram({
     name: 'belfry_acknowledge_seconds',
     help: 'Time from a trigger to its acknowledgement.',
@@ -116,35 +105,14 @@ export function createMetrics({ deps, outboxes, engineCounts, readEngine, pool }
     },
   });
 
-  new Counter({
-    name: 'belfry_feedback_events_total',
-    help: 'Reports about sent messages that were received, by source and type.',
-    labelNames: ['source', 'type'],
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const [key, count] of deps.feedbackCounts) {
-        const [source = '', type = ''] = key.split(' ');
-        this.inc({ source, type }, count);
-      }
-    },
-  });
-
   registerBacklog(registry, deps);
   if (outboxes) registerOutboxes(registry, outboxes);
   if (deps.replicaReads) registerReplicas(registry, deps.replicaReads.replicas);
   // In its own registry, to be added up with the engine's counter of the same name.
   const shared = new Registry();
-  new Counter({
-    name: 'belfry_occurrences_total',
-    help: 'Occurrences ended, by outcome.',
-    labelNames: ['outcome'],
-    registers: [shared],
-    collect() {
-      this.reset();
-      for (const [outcome, count] of deps.endedByOutcome) this.inc({ outcome }, count);
-    },
-  });
+  readings(shared).counter('belfry_occurrences_total', 'Occurrences ended, by outcome.', ['outcome'], () =>
+    [...deps.endedByOutcome].map(([outcome, count]) => [{ outcome }, count]),
+  );
   const engineUp =
     readEngine &&
     new Gauge({

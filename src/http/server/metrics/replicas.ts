@@ -1,45 +1,23 @@
 /** Metrics of the replicas that this process may read from. */
-import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { Replicas } from '../../../db/connection/replicas.ts';
+import { readings } from './readings.ts';
 
 export function registerReplicas(registry: Registry, replicas: Replicas): void {
-  new Gauge({
-    name: 'belfry_replica_used',
-    help: '1 if reads go to the replica, else 0.',
-    labelNames: ['replica'],
-    registers: [registry],
-    collect() {
-      for (const { address: replica, cause } of replicas.listStatuses()) this.set({ replica }, cause ? 0 : 1);
-    },
-  });
-  new Gauge({
-    name: 'belfry_replica_staleness_seconds',
-    help: 'How old the data of the replica is at most.',
-    labelNames: ['replica'],
-    registers: [registry],
-    collect() {
-      for (const { address: replica, stalenessMs } of replicas.listStatuses()) {
-        if (stalenessMs !== undefined) this.set({ replica }, stalenessMs / 1_000);
-      }
-    },
-  });
-  new Counter({
-    name: 'belfry_replica_reads_total',
-    help: 'Statements that replicas answered.',
-    registers: [registry],
-    collect() {
-      this.reset();
-      this.inc(replicas.reads);
-    },
-  });
-  new Counter({
-    name: 'belfry_replica_fallbacks_total',
-    help: 'Reads that went to the primary although they may go to a replica, by cause.',
-    labelNames: ['cause'],
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const [cause, count] of replicas.fallbacks) this.inc({ cause }, count);
-    },
-  });
+  const { gauge, counter } = readings(registry);
+  gauge('belfry_replica_used', '1 if reads go to the replica, else 0.', ['replica'], () =>
+    replicas.listStatuses().map(({ address: replica, cause }) => [{ replica }, cause ? 0 : 1]),
+  );
+  gauge('belfry_replica_staleness_seconds', 'How old the data of the replica is at most.', ['replica'], () =>
+    replicas
+      .listStatuses()
+      .map(({ address: replica, stalenessMs: ms }) => [{ replica }, ms === undefined ? undefined : ms / 1_000]),
+  );
+  counter('belfry_replica_reads_total', 'Statements that replicas answered.', [], () => replicas.reads);
+  counter(
+    'belfry_replica_fallbacks_total',
+    'Reads that went to the primary although they may go to a replica, by cause.',
+    ['cause'],
+    () => [...replicas.fallbacks].map(([cause, count]) => [{ cause }, count]),
+  );
 }

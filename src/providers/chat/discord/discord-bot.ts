@@ -1,5 +1,6 @@
 /** https://discord.com/developers/docs/resources/message#create-message, as a bot. */
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
+import { optionalString } from '../../../core/optional.ts';
 import type { Content } from '../../../core/render/render.ts';
 import { toMarkdown, truncate } from '../../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs } from '../../fields.ts';
@@ -28,22 +29,18 @@ const snowflake = '^[0-9]{1,20}$';
 
 const Settings = settings({
   token: secretKey('The token of the bot.'),
-  channel_id: Type.Optional(
-    Type.String({
-      pattern: snowflake,
-      patternHint: 'must be the ID of a channel',
-      description:
-        'The ID of the channel to post to. Default: a direct message to the `discord` address of each recipient.',
-    }),
-  ),
-  public_key: Type.Optional(
-    Type.String({
-      pattern: '^[0-9a-fA-F]{64}$',
-      patternHint: 'must be 64 hexadecimal digits',
-      description:
-        'The public key of the application, which verifies that a button was pressed in Discord. Without it, buttons only open pages.',
-    }),
-  ),
+  channel_id: optionalString({
+    pattern: snowflake,
+    patternHint: 'must be the ID of a channel',
+    description:
+      'The ID of the channel to post to. Default: a direct message to the `discord` address of each recipient.',
+  }),
+  public_key: optionalString({
+    pattern: '^[0-9a-fA-F]{64}$',
+    patternHint: 'must be 64 hexadecimal digits',
+    description:
+      'The public key of the application, which verifies that a button was pressed in Discord. Without it, buttons only open pages.',
+  }),
   anyone_may_act: anyoneMayAct,
   endpoint: endpoint(defaultEndpoint, 'that of a proxy'),
   timeout_ms: TimeoutMs,
@@ -68,7 +65,6 @@ export const discordBot: Provider<typeof Settings> = {
   settings: Settings,
   credential: { name: 'bot token', hint: 'reset and copy it in the developer portal, under Bot' },
   shows: ['formatting', 'buttons'],
-  dedupes: false,
   updates: ['update', 'retract'],
   reach: ({ channel_id }) => (channel_id ? 'room' : 'address'),
   accepts: (address, { channel_id }) => channel_id !== undefined || new RegExp(snowflake).test(address),

@@ -1,5 +1,5 @@
 /** https://discord.com/developers/docs/resources/webhook#execute-webhook */
-import { Type } from 'typebox';
+import { optionalString } from '../../../core/optional.ts';
 import type { Content } from '../../../core/render/render.ts';
 import { toMarkdown, truncate } from '../../chat-text.ts';
 import { secretPartsOf, secretUrl, TimeoutMs } from '../../fields.ts';
@@ -19,20 +19,16 @@ import { httpSender } from '../../sending.ts';
 
 const Settings = settings({
   url: secretUrl('The webhook URL, from Integrations in the settings of the channel.'),
-  username: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 80,
-      description: "The name that messages are posted under. Default: the webhook's own.",
-    }),
-  ),
-  thread_id: Type.Optional(
-    Type.String({
-      pattern: '^[0-9]{1,20}$',
-      patternHint: 'must be the ID of a thread',
-      description: 'The ID of a thread to post into. Default: the channel itself.',
-    }),
-  ),
+  username: optionalString({
+    minLength: 1,
+    maxLength: 80,
+    description: "The name that messages are posted under. Default: the webhook's own.",
+  }),
+  thread_id: optionalString({
+    pattern: '^[0-9]{1,20}$',
+    patternHint: 'must be the ID of a thread',
+    description: 'The ID of a thread to post into. Default: the channel itself.',
+  }),
   timeout_ms: TimeoutMs,
 });
 
@@ -44,7 +40,6 @@ export const discordWebhook: Provider<typeof Settings> = {
   settings: Settings,
   credential: { name: 'webhook URL', hint: 'create one under Integrations in the settings of the channel' },
   shows: ['formatting'],
-  dedupes: false,
   updates: ['update', 'retract'],
   attaches: true,
   reach: () => 'room',

@@ -1,8 +1,7 @@
 /** https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks */
 import { secretPartsOf, secretUrl, TimeoutMs } from '../../fields.ts';
-import { sendHttp } from '../../http-outcome.ts';
+import { requestSender } from '../../http-outcome.ts';
 import { type Provider, settings } from '../../provider.ts';
-import { httpSender } from '../../sending.ts';
 import { toMessage } from './message.ts';
 
 const Settings = settings({
@@ -23,20 +22,15 @@ export const slackWebhook: Provider<typeof Settings> = {
   settings: Settings,
   credential: { name: 'webhook URL', hint: 'create one under Incoming Webhooks of your app at api.slack.com/apps' },
   shows: ['formatting'],
-  dedupes: false,
   reach: () => 'room',
-  open({ url, timeout_ms }, { outbound }) {
-    const secrets = secretPartsOf(url);
-    return httpSender(({ content }) =>
-      // The response is "ok", or an error code with a matching status.
-      sendHttp(outbound, {
-        url,
-        headers: { 'content-type': 'application/json; charset=utf-8' },
-        json: toMessage(content),
-        timeoutMs: timeout_ms,
-        secrets,
-        classify: ({ text }) => (deniedErrors.has(text.trim()) ? { retry: false, denied: true } : undefined),
-      }),
-    );
-  },
+  open: requestSender(({ content }, { url }) => {
+    // The response is "ok", or an error code with a matching status.
+    return {
+      url,
+      headers: { 'content-type': 'application/json; charset=utf-8' },
+      json: toMessage(content),
+      secrets: secretPartsOf(url),
+      classify: ({ text }) => (deniedErrors.has(text.trim()) ? { retry: false, denied: true } : undefined),
+    };
+  }),
 };

@@ -86,7 +86,6 @@ export const slack: Provider<typeof Settings> = {
     fields: ['token'],
   },
   shows: ['formatting', 'buttons'],
-  dedupes: false,
   updates: ['update', 'retract'],
   attaches: true,
   check: ({ token, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>

@@ -1,5 +1,6 @@
 /** https://core.telegram.org/bots/api#sendmessage */
 import { Type } from 'typebox';
+import { optionalBoolean, optionalString } from '../../../core/optional.ts';
 import type { Content } from '../../../core/render/render.ts';
 import { breakMentions, escapeAngles, headingOf, paragraphs, truncate } from '../../chat-text.ts';
 import { endpoint, join, TimeoutMs } from '../../fields.ts';
@@ -30,19 +31,15 @@ const Settings = settings({
     patternHint: 'must be a bot token as @BotFather shows it: a number, a colon and a key',
     description: 'The bot token, from @BotFather. Users must start the bot before it can message them.',
   }),
-  secret_token: Type.Optional(
-    Type.String({
-      secret: true,
-      pattern: '^[A-Za-z0-9_-]{16,256}$',
-      patternHint: 'must be 16 to 256 letters, digits, dashes and underscores',
-      description:
-        'A secret of your choice that you also give to setWebhook: it verifies that a button was pressed in Telegram. Without it, buttons only open pages.',
-    }),
-  ),
+  secret_token: optionalString({
+    secret: true,
+    pattern: '^[A-Za-z0-9_-]{16,256}$',
+    patternHint: 'must be 16 to 256 letters, digits, dashes and underscores',
+    description:
+      'A secret of your choice that you also give to setWebhook: it verifies that a button was pressed in Telegram. Without it, buttons only open pages.',
+  }),
   anyone_may_act: anyoneMayAct,
-  link_preview: Type.Optional(
-    Type.Boolean({ description: 'Whether Telegram shows a preview of the first link. Default: false.' }),
-  ),
+  link_preview: optionalBoolean({ description: 'Whether Telegram shows a preview of the first link. Default: false.' }),
   endpoint: endpoint(defaultEndpoint, 'your own Bot API server'),
   timeout_ms: TimeoutMs,
 });
@@ -73,7 +70,6 @@ export const telegramBot: Provider<typeof Settings> = {
   settings: Settings,
   credential: { name: 'bot token', hint: 'send /token to @BotFather to see or renew it', fields: ['token'] },
   shows: ['formatting', 'buttons'],
-  dedupes: false,
   updates: ['update', 'retract'],
   attaches: true,
   check: ({ token, endpoint = defaultEndpoint, timeout_ms: timeoutMs }, { outbound }) =>

@@ -42,7 +42,6 @@ export const smtp: Provider<typeof SmtpSettings> = {
           hint: 'check both with your mail provider; some require an app password, Microsoft 365 and Google OAuth 2.0',
           fields: ['user', 'password'],
         },
-  dedupes: false,
   attaches: true,
   feedback: ({ webhook_service, webhook_secret }) =>
     webhook_service && { service: webhook_service, secret: webhook_secret },

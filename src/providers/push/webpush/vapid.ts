@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import { isObject } from '../../../core/json.ts';
+import { optionalInteger, optionalString } from '../../../core/optional.ts';
 import type { Content } from '../../../core/render/render.ts';
 import { secretPartsOf, TimeoutMs } from '../../fields.ts';
 import { sendHttp } from '../../http-outcome.ts';
@@ -20,27 +21,23 @@ const Settings = settings({
     description: 'How push services can contact you about problems: mailto:ops@acme.test, or the URL of a page.',
     examples: ['mailto:ops@acme.test'],
   }),
-  public_key: Type.Optional(
-    Type.String({
-      pattern: '^B[A-Za-z0-9_-]{86}$',
-      patternHint: 'must be 65 bytes in base64url: 87 characters that start with B',
-      description:
-        'The public key, used as `applicationServerKey` in the browser. Default: Belfry generates and stores a key pair.',
-    }),
-  ),
+  public_key: optionalString({
+    pattern: '^B[A-Za-z0-9_-]{86}$',
+    patternHint: 'must be 65 bytes in base64url: 87 characters that start with B',
+    description:
+      'The public key, used as `applicationServerKey` in the browser. Default: Belfry generates and stores a key pair.',
+  }),
   private_key: Type.String({
     secret: true,
     pattern: '^[A-Za-z0-9_-]{43}$',
     patternHint: 'must be 32 bytes in base64url: 43 characters',
     description: 'The private key of the pair. Leave it out together with the public key.',
   }),
-  ttl_seconds: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: 2_419_200,
-      description: 'How long the push service keeps a message for a browser that is offline. Default: 86400 (one day).',
-    }),
-  ),
+  ttl_seconds: optionalInteger({
+    minimum: 0,
+    maximum: 2_419_200,
+    description: 'How long the push service keeps a message for a browser that is offline. Default: 86400 (one day).',
+  }),
   urgency: Type.Optional(
     Type.Enum(['very-low', 'low', 'normal', 'high'], {
       description:

@@ -11,7 +11,7 @@ import {
   expressionLimits,
   findFilterMistake,
 } from '../../../core/expressions/expressions.ts';
-import type { VisiblePeople } from '../../../core/identity/visible-people.ts';
+import type { VisibleUsers } from '../../../core/identity/visible-users.ts';
 import type { Json, JsonObject } from '../../../core/json.ts';
 import {
   type CheckTemplate,
@@ -111,17 +111,17 @@ export async function previewDraft(
   deps: Deps,
   { organization, project, event }: Required<ResolvedPath>,
   draft: Draft,
-  people: VisiblePeople,
+  visible: VisibleUsers,
 ): Promise<Preview> {
   const plan = await deps.plans.findEvent(organization.id, event.id);
   if (!plan) throw new AppError('event.not_found', 'the event has been deleted in the meantime');
   const usable = await deps.plans.listUsable(organization.id, project.id);
   const path = { organization, project };
-  const matching = await findMatchingUsers(deps, path, draft.users, people);
+  const matching = await findMatchingUsers(deps, path, draft.users, visible);
   const ownRecipient =
-    draft.user === undefined && people !== 'none' ? await findOwnRecipient(deps, plan, draft, matching) : undefined;
-  const recipient = ownRecipient ?? (await findSampleRecipient(deps, path, draft.user, people));
-  const person = draft.locale === undefined ? recipient : { ...recipient, locale: draft.locale };
+    draft.user === undefined && visible !== 'none' ? await findOwnRecipient(deps, plan, draft, matching) : undefined;
+  const found = ownRecipient ?? (await findSampleRecipient(deps, path, draft.user, visible));
+  const recipient = draft.locale === undefined ? found : { ...found, locale: draft.locale };
   const { source, isKnown } = await deps.plans.findLayout(organization.id, project.id, draft.message.layout);
   const check = await deps.rendering.createChecker(organization.id, textsOf(draft));
   const errors = findMistakes(draft, usable, isKnown, check);
@@ -129,29 +129,29 @@ export async function previewDraft(
   const compiledLayout = layout === undefined ? undefined : compileLayout(layout, 'checked');
   const previews: ChannelPreview[] = [];
   for (const channel of chooseChannels(draft, plan, usable)) {
-    previews.push(await renderPreview(deps, draft, errors, { plan, person, channel, layout, compiledLayout }));
+    previews.push(await renderPreview(deps, draft, errors, { plan, recipient, channel, layout, compiledLayout }));
   }
   return {
     errors,
     filter: evaluateFilter(draft.filter, draft.context ?? {}),
     users: matching && ('error' in matching ? matching : { matches: matching.picked.length, of: matching.of }),
-    user: person.username,
+    user: recipient.username,
     previews,
     timeline: draft.steps
-      ? await previewSteps(deps, plan, usable, person, {
+      ? await previewSteps(deps, plan, usable, recipient, {
           steps: draft.steps,
           recipients: { list: draft.list, users: draft.users },
         })
       : null,
-    warnings: warnOfAcknowledgeUrl(deps, draft, person),
+    warnings: warnOfAcknowledgeUrl(deps, draft, recipient),
   };
 }
 
 /** Warns if the draft uses the acknowledge link, and recipients could not follow it. */
-function warnOfAcknowledgeUrl({ plans }: Deps, draft: Draft, person: RecipientRecord): string[] {
+function warnOfAcknowledgeUrl({ plans }: Deps, draft: Draft, recipient: RecipientRecord): string[] {
   if (draft.context?.acknowledge_url !== undefined) return [];
   if (!textsOf(draft).some(text => text.includes('acknowledge_url'))) return [];
-  const url = plans.acknowledgeUrlFor(person, sampleOccurrence({}, currentTime()).id, 'address');
+  const url = plans.acknowledgeUrlFor(recipient, sampleOccurrence({}, currentTime()).id, 'address');
   if (url === '') return [noAcknowledgeUrl];
   return /^http:\/\/(localhost|127\.[\d.]+|\[::1\])[:/]/.test(url) ? [localAcknowledgeUrl] : [];
 }
@@ -214,7 +214,7 @@ function chooseChannels({ channels }: Draft, plan: EventPlan, usable: PlannedCha
 
 interface PreviewTarget {
   plan: EventPlan;
-  person: RecipientRecord;
+  recipient: RecipientRecord;
   channel: PreviewChannel;
   layout: string | undefined;
   compiledLayout: CompiledLayout | undefined;
@@ -224,7 +224,7 @@ async function renderPreview(
   { rendering, plans }: Deps,
   draft: Draft,
   errors: DraftMistake[],
-  { plan, person, channel, layout, compiledLayout }: PreviewTarget,
+  { plan, recipient, channel, layout, compiledLayout }: PreviewTarget,
 ): Promise<ChannelPreview> {
   const { slug, type, planned } = channel;
   const preview: ChannelPreview = { channel: slug, type, content: null, missing: [], problem: null };
@@ -237,7 +237,7 @@ async function renderPreview(
   // Only this channel's overrides, so that mistakes in those of other channels do not matter.
   const overrides = Object.entries(draft.overrides ?? {}).filter(([name]) => name === slug || name === type);
   const address = planned
-    ? (decide(planned, person, {}, circumstancesOf(plan, { priority: null }, {}, currentTime()))[0]?.address ?? null)
+    ? (decide(planned, recipient, {}, circumstancesOf(plan, { priority: null }, {}, currentTime()))[0]?.address ?? null)
     : null;
   const occurrence = sampleOccurrence(draft.context ?? {}, currentTime());
   try {
@@ -247,14 +247,14 @@ async function renderPreview(
       items: digest.items.map(context => sampleOccurrence(context, currentTime())),
       count: digest.items.length + (digest.more ?? 0),
     };
-    const links = plans.linksFor(person, plan.topic.category, type);
+    const links = plans.linksFor(recipient, plan.topic.category, type);
     const message = { ...draft.message, overrides: Object.fromEntries(overrides) };
     const sources = () => ({ content: message, layout });
     const content = await rendering.render(plan.organization.id, compileMessage(message, 'checked'), sources, {
-      ...optionsFor(renderContext, occurrence, person, {
+      ...optionsFor(renderContext, occurrence, recipient, {
         address,
         links,
-        acknowledge_url: plans.acknowledgeUrlFor(person, occurrence.id, 'address'),
+        acknowledge_url: plans.acknowledgeUrlFor(recipient, occurrence.id, 'address'),
         step: 1,
         digestItems,
       }),
@@ -287,15 +287,15 @@ async function findMatchingUsers(
   deps: Deps,
   path: ProjectPath,
   expression: string | undefined,
-  visible: VisiblePeople,
+  visible: VisibleUsers,
 ): Promise<MatchingUsers> {
   if (!expression || visible === 'none') return null;
   const mistake = findFilterMistake(expression);
   if (mistake) return { error: mistake };
   const picks = compilePredicate(expression, expressionLimits.stepsForUser);
-  const people = await listVisible(deps, path, visible, maxUsersChecked);
-  const picked = await filterInSlices(people, person => isPicked(picks, person));
-  return { picked, of: people.length };
+  const users = await listVisible(deps, path, visible, maxUsersChecked);
+  const picked = await filterInSlices(users, user => isPicked(picks, user));
+  return { picked, of: users.length };
 }
 
 /**
@@ -311,8 +311,8 @@ async function findOwnRecipient(
   const key = fold(list || (steps.find(step => step.recipients?.list)?.recipients?.list ?? ''));
   const page = { after: 0, limit: maxMembersChecked };
   const members = key ? await listMembersAsRecipients(pool, organization.id, project.id, key, page) : [];
-  const people = [...members, ...(matching && 'picked' in matching ? matching.picked : [])];
-  const found = people.find(({ locked, member }) => !locked && member?.active !== false) ?? people[0];
+  const users = [...members, ...(matching && 'picked' in matching ? matching.picked : [])];
+  const found = users.find(({ locked, member }) => !locked && member?.active !== false) ?? users[0];
   return found && { ...found, member: undefined };
 }
 
@@ -324,7 +324,7 @@ interface ProjectPath {
 async function listVisible(
   { pool }: Deps,
   { organization, project }: ProjectPath,
-  visible: VisiblePeople,
+  visible: VisibleUsers,
   limit: number,
 ): Promise<RecipientRecord[]> {
   if (visible === 'none') return [];
@@ -338,15 +338,15 @@ export async function findSampleRecipient(
   deps: Deps,
   path: ProjectPath,
   username: string | undefined,
-  visible: VisiblePeople,
+  visible: VisibleUsers,
 ): Promise<RecipientRecord> {
   if (username !== undefined) {
     if (visible === 'none') throw new AppError('key.permission', 'naming a user requires the permission user:read');
     const { organization, project } = path;
     const found = await findRecipientByName(deps.pool, organization.id, fold(username));
-    const [person] = found ? await filterVisible(deps.pool, [found], project.id, visible) : [];
-    if (!person) throw invalid({ user: [`there is no user ${JSON.stringify(username)}`] });
-    return person;
+    const [recipient] = found ? await filterVisible(deps.pool, [found], project.id, visible) : [];
+    if (!recipient) throw invalid({ user: [`there is no user ${JSON.stringify(username)}`] });
+    return recipient;
   }
   const [first] = await listVisible(deps, path, visible, 1);
   return first ?? { ...unknownRecipient({ username: 'ada@example.test', email: 'ada@example.test' }), ...sampleName };

@@ -1,6 +1,6 @@
 /** Simulates a trigger: decides and renders what would be sent, and why not. Nothing is stored or sent. */
 import { AppError } from '../../../core/errors.ts';
-import type { VisiblePeople } from '../../../core/identity/visible-people.ts';
+import type { VisibleUsers } from '../../../core/identity/visible-users.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import type { Content } from '../../../core/render/render.ts';
 import { planTrigger, type TriggerOptions } from '../../../core/trigger.ts';
@@ -58,12 +58,12 @@ export async function simulate(
   deps: Deps,
   path: Required<ResolvedPath>,
   { context = {}, options = {} }: { context?: JsonObject; options?: TriggerOptions },
-  people: VisiblePeople,
+  visible: VisibleUsers,
 ): Promise<Simulation> {
   const { plans, tenantCache, contextSchemas } = deps;
   const { organization, project, event } = path;
   const now = currentTime();
-  if (people === 'none' && options.limit_to) throw limitedToNamed();
+  if (visible === 'none' && options.limit_to) throw limitedToNamed();
   planTrigger(options, await tenantCache.listUsableChannels(organization.id, project.id), now);
   if (!options.resolve) await contextSchemas.check(path, context);
   const plan = await plans.findEvent(organization.id, event.id);
@@ -79,7 +79,7 @@ export async function simulate(
   }));
   const shown: StepDecision[] = [];
   const stepped = new Set<PlannedNotification>();
-  const recipients = new RecipientReader(deps, { visibility: { projectId: project.id, people } });
+  const recipients = new RecipientReader(deps, { visibility: { projectId: project.id, visible } });
   let cursor: Cursor | null = null;
   let examined = 0;
   do {
@@ -104,13 +104,13 @@ export async function simulate(
       const counts = dueAt ? summary.held : summary.suppressed;
       if (reason) counts[reason] = (counts[reason] ?? 0) + 1;
     }
-    if (people !== 'none') keepFirst(shown, decisions);
+    if (visible !== 'none') keepFirst(shown, decisions);
     cursor = page.cursor;
     examined += recipientsAtOnce;
   } while (cursor && examined < maxRecipients);
 
   // A caller who does not see all users learns nothing about the others that an expression selects.
-  const leavesOut = people === 'project' && plan.notifications.some(({ picks }) => picks !== undefined);
+  const leavesOut = visible === 'project' && plan.notifications.some(({ picks }) => picks !== undefined);
   let complete = cursor === null && !leavesOut;
   const request = { context, options: { ...options, dry_run: false }, now, limit: recipientsAtOnce };
   for (const notification of stepped) {
@@ -118,12 +118,12 @@ export async function simulate(
     const deliveries = runs.reduce((sum, run) => sum + run.deliveries, 0);
     Object.assign(summaries[plan.notifications.indexOf(notification)]!, { steps: runs, deliveries });
     complete &&= rest.complete;
-    if (people !== 'none') keepFirst(shown, decisions);
+    if (visible !== 'none') keepFirst(shown, decisions);
   }
 
   const occurrence = sampleOccurrence(context, now);
   const deliveries = await Promise.all(shown.map(decision => show(deps, plan, occurrence, decision)));
-  return { complete, notifications: summaries, recipients_shown: people !== 'none', deliveries };
+  return { complete, notifications: summaries, recipients_shown: visible !== 'none', deliveries };
 }
 
 /** With `limit_to`, the counts of a simulation would tell facts about a single user. */
@@ -171,11 +171,11 @@ async function show(
   decision: StepDecision,
 ): Promise<SimulatedDelivery> {
   const { step = null } = decision;
-  const { notification, channel, person, address, reason, detail, dueAt } = decision;
+  const { notification, channel, recipient, address, reason, detail, dueAt } = decision;
   const shown: SimulatedDelivery = {
     notification: notification.name,
     channel: channel.slug,
-    user: person.username,
+    user: recipient.username,
     address,
     reason: reason ?? null,
     detail: detail ?? null,
@@ -192,7 +192,7 @@ async function show(
       version: notification.version,
       step: step ?? 0,
     };
-    const { content } = await renderDelivery(deps.plans, { delivery, occurrence, person, channel, plan });
+    const { content } = await renderDelivery(deps.plans, { delivery, occurrence, recipient, channel, plan });
     return { ...shown, message: content };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;

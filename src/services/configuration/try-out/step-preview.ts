@@ -24,7 +24,7 @@ export interface PreviewedRun {
   step: number;
   /** Earliest time, if triggered now. */
   at: string;
-  /** Why the person is not a recipient; null: they are one, or the trigger may name them. */
+  /** Why the user is not a recipient; null: they are one, or the trigger may name them. */
   skip_reason: Reason | null;
   deliveries: { channel: string; reason: Reason | null; due_at: string | null }[];
 }
@@ -33,11 +33,11 @@ export async function previewSteps(
   deps: Pick<Deps, 'pool' | 'plans'>,
   plan: EventPlan,
   usable: PlannedChannel[],
-  person: RecipientRecord,
+  user: RecipientRecord,
   { steps, recipients }: DraftSteps,
 ): Promise<PreviewedRun[]> {
   const selected: Selection[] = [];
-  for (const step of steps) selected.push(await selectRecipient(deps, plan, person, step.recipients ?? recipients));
+  for (const step of steps) selected.push(await selectRecipient(deps, plan, user, step.recipients ?? recipients));
   await markSuppressed(
     deps,
     selected.flatMap(({ recipient }) => recipient ?? []),
@@ -64,20 +64,20 @@ export async function previewSteps(
 /** A list member is reached at the address on the list. */
 type Selection = { recipient: RecipientRecord; reason?: undefined } | { recipient?: undefined; reason: Reason };
 
-/** Without a list or expression the trigger names the recipients, who may include this person. A sample person is always one. */
+/** Without a list or expression the trigger names the recipients, who may include this user. A sample user is always one. */
 async function selectRecipient(
   { pool }: Pick<Deps, 'pool'>,
   { organization, project }: EventPlan,
-  person: RecipientRecord,
+  user: RecipientRecord,
   { list, users }: DraftSteps['recipients'],
 ): Promise<Selection> {
-  if (person.user_id === 0) return { recipient: person };
+  if (user.user_id === 0) return { recipient: user };
   if (list !== undefined) {
-    const member = await findMemberAsRecipient(pool, organization.id, project.id, fold(list), person.user_id);
+    const member = await findMemberAsRecipient(pool, organization.id, project.id, fold(list), user.user_id);
     if (member) return { recipient: member };
     if (!users) return { reason: 'list.not_member' };
   }
-  if (!users || findFilterMistake(users)) return { recipient: person };
+  if (!users || findFilterMistake(users)) return { recipient: user };
   const picks = compilePredicate(users, expressionLimits.stepsForUser);
-  return isPicked(picks, person) ? { recipient: person } : { reason: 'recipient.not_selected' };
+  return isPicked(picks, user) ? { recipient: user } : { reason: 'recipient.not_selected' };
 }

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describeSuppression, stopsChannel } from '../../../core/audience/suppressions.ts';
 import { type Reach, type RecipientAddress, selectChannels } from '../../../core/decision/decide.ts';
 import { AppError, invalid } from '../../../core/errors.ts';
-import type { VisiblePeople } from '../../../core/identity/visible-people.ts';
+import type { VisibleUsers } from '../../../core/identity/visible-users.ts';
 import { uuidv7 } from '../../../core/ids.ts';
 import type { Json, JsonObject } from '../../../core/json.ts';
 import { lookUp } from '../../../core/lookup.ts';
@@ -92,7 +92,7 @@ interface NotificationTest {
 
 /** What the caller may do beyond sending a test. */
 interface TestRights {
-  people: VisiblePeople;
+  visible: VisibleUsers;
   /** Without it, a test by this channel reaches the caller's own address and team members only. */
   mayReachAnyone: (channel: Pick<PlannedChannel, 'projectId'>) => boolean;
 }
@@ -102,7 +102,7 @@ export async function testNotification(
   { organization, project, application, event }: Required<ResolvedPath>,
   { id, name }: { id: number; name: string },
   { to, channel: named, context = {}, user }: NotificationTest,
-  { people, mayReachAnyone }: TestRights,
+  { visible, mayReachAnyone }: TestRights,
 ): Promise<TestResult> {
   const { plans } = deps;
   const plan = await plans.findEvent(organization.id, event.id);
@@ -111,14 +111,14 @@ export async function testNotification(
     throw new AppError('notification.not_found', 'the notification has been deleted in the meantime');
   const [channel] = selectChannels([named], await plans.listUsable(organization.id, project.id));
   if (!channel) throw invalid({ channel: [`there is no channel with the slug or type ${JSON.stringify(named)}`] });
-  const person = await findSampleRecipient(deps, { organization, project }, user, people);
+  const recipient = await findSampleRecipient(deps, { organization, project }, user, visible);
   const restrict = mayReachAnyone(channel)
     ? undefined
     : (address: string) => requireTeamAddress(deps, organization.id, channel, address);
   const result = await sendTest(deps, channel, 0, { to, restrict }, async address => {
     const delivery = { address, notification_id: id, version: notification.version };
     const occurrence = sampleOccurrence(context, currentTime());
-    const { content } = await renderDelivery(plans, { delivery, occurrence, person, channel, plan });
+    const { content } = await renderDelivery(plans, { delivery, occurrence, recipient, channel, plan });
     const path = `${project.slug}/${application.slug}/${event.slug}`;
     return { content, tags: { organization: organization.slug, event: path, notification: name } };
   });

@@ -164,7 +164,7 @@ async function press(deps: Deps, address: Origin, interaction: Interaction): Pro
   const user = users.find(({ id }) => id === delivery?.user_id) ?? users[0];
   const texts = acknowledgeTextsIn(user?.locale);
   if (!user && !source.anyoneMayAct) {
-    return fillText(texts.unknownPerson, { address: `${address.type} ${interaction.addresses[0] ?? ''}` });
+    return fillText(texts.unknownUser, { address: `${address.type} ${interaction.addresses[0] ?? ''}` });
   }
   const [occurrence] = await findOccurrencesAcrossTenants(deps.pool, [
     { organizationId: organization_id, id: button.occurrence },

@@ -264,7 +264,7 @@ async function renderInbox(
           correlation_id: demoMark,
           created_at: new Date(occurrence.created),
         },
-        person: user,
+        recipient: user,
         channel,
         plan,
       });

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { Grant } from '../../src/core/identity/permissions.ts';
-import { visiblePeople } from '../../src/core/identity/visible-people.ts';
+import { visibleUsers } from '../../src/core/identity/visible-users.ts';
 import { applyConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { createKey, type KeyInput } from '../../src/services/identity/keys.ts';
 import { type Answer, type Ask, asker, expectProblem } from '../support/api.ts';
@@ -188,12 +188,12 @@ test('a permission holds only within the scope', () => {
   const path = { organization, project, application };
   const grant = (project_id: number | null, application_id: number | null, permissions = ['*']) =>
     new Grant(permissions, { organization_id: 1, project_id, application_id });
-  expect(visiblePeople(grant(null, null), path)).toBe('all');
-  expect(visiblePeople(grant(2, null), path)).toBe('project');
-  expect(visiblePeople(grant(2, 3), path)).toBe('project');
-  expect(visiblePeople(grant(2, 4), path)).toBe('none');
-  expect(visiblePeople(grant(9, null), path)).toBe('none');
-  expect(visiblePeople(grant(null, null, ['event:trigger']), path)).toBe('none');
+  expect(visibleUsers(grant(null, null), path)).toBe('all');
+  expect(visibleUsers(grant(2, null), path)).toBe('project');
+  expect(visibleUsers(grant(2, 3), path)).toBe('project');
+  expect(visibleUsers(grant(2, 4), path)).toBe('none');
+  expect(visibleUsers(grant(9, null), path)).toBe('none');
+  expect(visibleUsers(grant(null, null, ['event:trigger']), path)).toBe('none');
   expect(grant(null, null).allows('user:read', { organization: { id: 7 } })).toBe(false);
   expect(new Grant(['*'], null).allows('user:read', { organization })).toBe(false);
 });

@@ -1,0 +1,6 @@
+/** Schemas of properties that may be absent. */
+import { type TNumberOptions, type TSchemaOptions, type TStringOptions, Type } from 'typebox';
+
+export const optionalString = (options?: TStringOptions) => Type.Optional(Type.String(options));
+export const optionalInteger = (options?: TNumberOptions) => Type.Optional(Type.Integer(options));
+export const optionalBoolean = (options?: TSchemaOptions) => Type.Optional(Type.Boolean(options));
