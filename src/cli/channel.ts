@@ -1,13 +1,11 @@
 import { parseArgs } from 'node:util';
-import { AppError } from '../core/errors.ts';
 import { type ChannelStateName, channelStates } from '../core/history/states.ts';
-import { limits } from '../core/text/text.ts';
 import * as channels from '../services/configuration/channels.ts';
 import { getOrganization } from '../services/configuration/organizations.ts';
-import { pause, resume } from '../services/configuration/pauses.ts';
 import type { Deps } from '../services/deps.ts';
 import { type Command, type Terminal, usageError } from './command.ts';
-import { formatTable, printable } from './format.ts';
+import { formatTable } from './format.ts';
+import { pause, resumeTarget } from './pause.ts';
 import { remoteOf } from './remote.ts';
 
 export const channel: Command = {
@@ -86,6 +84,7 @@ function stateOf({ enabled, states = [enabled ? 'enabled' : 'disabled'] }: Chann
   return others.join(', ') || first!;
 }
 
+/** Does what `belfry pause` and `belfry resume` do with --channel. */
 async function change(action: 'pause' | 'resume', args: string[], terminal: Terminal): Promise<number> {
   const { values, positionals } = parseArgs({
     args,
@@ -93,39 +92,13 @@ async function change(action: 'pause' | 'resume', args: string[], terminal: Term
     allowPositionals: true,
   });
   const { reason } = values as { reason?: string };
-  if (reason !== undefined && (reason.length > limits.reason || /[\r\n]/.test(reason)))
-    throw usageError(`--reason must be a single line of at most ${limits.reason} characters`);
   const org = orgOf(values.org);
   const [path, ...others] = positionals;
   if (!path || others.length > 0) throw usageError('name a channel: see `belfry help channel`');
-  const remote = remoteOf(terminal);
-  if (remote) {
-    const [first = '', second] = path.split('/').map(encodeURIComponent);
-    const below = second === undefined ? `c/${first}` : `p/${first}/c/${second}`;
-    print(
-      terminal,
-      action,
-      path,
-      await remote.request('POST', `/api/o/${encodeURIComponent(org)}/${below}/${action}/`, reason && { reason }),
-    );
-    return 0;
-  }
-  await terminal.withDeps(async deps => {
-    const { id: organizationId } = await getOrganization(deps, org);
-    const all = await listLocal(deps, organizationId);
-    const found = all.find(({ slug, project }) => (project ? `${project}/${slug}` : slug) === path);
-    if (!found) throw new AppError('channel.not_found', `${org} has no channel ${path}`);
-    const target = { noun: 'channel' as const, id: found.id, path };
-    if (action === 'pause') await pause(deps, organizationId, target, reason);
-    const released = action === 'resume' ? await resume(deps, organizationId, target) : 0;
-    print(terminal, action, path, { released });
-  });
-  return 0;
-}
-
-function print(terminal: Terminal, action: string, path: string, { released = 0 }: { released?: number }): void {
-  if (action === 'pause') terminal.print(`Paused ${printable(path)}. Messages are held until you resume it.`);
-  else terminal.print(`Resumed ${printable(path)}. Released from pauses: ${released}.`);
+  const [first = '', second] = path.split('/');
+  const target = second === undefined ? [org, '--channel', first] : [`${org}/${first}`, '--channel', second];
+  if (action === 'resume') return resumeTarget(target, terminal);
+  return pause.run([...target, ...(reason === undefined ? [] : ['--reason', reason])], terminal);
 }
 
 function orgOf(org: string | undefined): string {

@@ -123,6 +123,8 @@ function selectKeys(db: Db, organizationId: number) {
       'k.expires_at',
       'k.revoked_at',
       'k.last_used_at',
+      'k.paused_at',
+      'k.paused_reason',
     ])
     .where('k.organization_id', '=', organizationId);
 }

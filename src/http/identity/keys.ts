@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import * as queries from '../../db/identity/keys.ts';
 import { currentTime } from '../../lib/time/clock.ts';
+import { showPause } from '../../services/configuration/pauses.ts';
 import * as keys from '../../services/identity/keys.ts';
 import { etagOf, ifMatch } from '../server/etag.ts';
 import { type Call, plain } from '../server/route.ts';
@@ -9,9 +10,10 @@ import { CreatedKey, Key, KeyUpdate, NewKey, RevokeKey, RotatedKey, RotateKey } 
 
 const tag = 'Keys';
 
-function show(row: keys.KeyView) {
+function show({ paused_at, paused_reason, ...row }: keys.KeyView) {
   return {
     ...row,
+    ...showPause({ paused_at, paused_reason }),
     created_at: row.created_at.toISOString(),
     expires_at: row.expires_at?.toISOString() ?? null,
     revoked_at: row.revoked_at?.toISOString() ?? null,

@@ -74,7 +74,10 @@ export async function previewDeliveries(
     const person = personById.get(delivery.user_id);
     const channel = channelById.get(delivery.channel_id);
     // A replay starts with the first provider again.
-    const verdict = recheck({ delivery: { ...delivery, provider_index: 0 }, occurrence, person, channel, plan }, now);
+    const verdict = recheck(
+      { delivery: { ...delivery, provider_index: 0, is_dropped: false }, occurrence, person, channel, plan },
+      now,
+    );
     if (!verdict) {
       preview.send++;
       continue;
