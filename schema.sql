@@ -23,6 +23,8 @@ CREATE TABLE organizations (
   max_per_day integer,
   suppresses boolean NOT NULL DEFAULT false,
   attachment_bytes_limit bigint DEFAULT '21474836480'::bigint,
+  paused_at timestamptz,
+  paused_reason text,
   CONSTRAINT organizations_pkey PRIMARY KEY (id),
   CONSTRAINT organizations_slug_key UNIQUE (slug),
   CONSTRAINT organizations_attachment_bytes_limit_check CHECK (attachment_bytes_limit > 0),
@@ -41,6 +43,8 @@ CREATE TABLE projects (
   name text NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
+  paused_at timestamptz,
+  paused_reason text,
   CONSTRAINT projects_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT projects_organization_id_slug_key UNIQUE (organization_id, slug),
   CONSTRAINT projects_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
@@ -206,6 +210,8 @@ CREATE TABLE keys (
   created_at timestamptz NOT NULL DEFAULT now(),
   allowed_networks text[],
   rate_group text,
+  paused_at timestamptz,
+  paused_reason text,
   CONSTRAINT keys_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT keys_organization_id_name_key UNIQUE (organization_id, name),
   CONSTRAINT keys_allowed_networks_check CHECK (cardinality(allowed_networks) > 0),
@@ -1459,7 +1465,7 @@ CREATE TRIGGER count_changed AFTER UPDATE ON members REFERENCING OLD TABLE AS re
   FOR EACH STATEMENT EXECUTE FUNCTION count_members();
 CREATE TRIGGER count_removed AFTER DELETE ON members REFERENCING OLD TABLE AS removed
   FOR EACH STATEMENT EXECUTE FUNCTION count_members();
-CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE OF name, secret_hash, project_id, application_id, permissions, requests_per_second, allowed_networks, expires_at, revoked_at ON keys
+CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE OF name, secret_hash, project_id, application_id, permissions, requests_per_second, allowed_networks, expires_at, revoked_at, paused_at ON keys
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON notifications
   FOR EACH ROW EXECUTE FUNCTION announce_change();

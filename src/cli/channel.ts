@@ -1,12 +1,9 @@
-import { AppError } from '../core/errors.ts';
 import { type ChannelStateName, channelStates } from '../core/history/states.ts';
-import { limits } from '../core/text/text.ts';
 import * as channels from '../services/configuration/channels.ts';
-import { pause, resume } from '../services/configuration/pauses.ts';
 import type { Deps } from '../services/deps.ts';
 import { flag, onlyOf, readArguments, readOptions, requireOption, runAction, string } from './arguments.ts';
-import { type Command, type Terminal, usageError } from './command.ts';
-import { printable } from './format.ts';
+import type { Command, Terminal } from './command.ts';
+import { pause, resumeTarget } from './pause.ts';
 import { remoteOf, withOrganization } from './remote.ts';
 import { printRows } from './rows.ts';
 
@@ -76,37 +73,14 @@ function stateOf({ enabled, states = [enabled ? 'enabled' : 'disabled'] }: Chann
   return others.join(', ') || first!;
 }
 
-async function change(action: 'pause' | 'resume', args: string[], terminal: Terminal): Promise<void> {
+/** Does what `belfry pause` and `belfry resume` do with --channel. */
+function change(action: 'pause' | 'resume', args: string[], terminal: Terminal) {
   const { values, positionals } = readArguments(args, { org: string, ...(action === 'pause' && { reason: string }) });
   const { reason } = values as { reason?: string };
-  if (reason !== undefined && (reason.length > limits.reason || /[\r\n]/.test(reason)))
-    throw usageError(`--reason must be a single line of at most ${limits.reason} characters`);
   const org = requireOption('channel', '--org', values.org);
   const path = onlyOf(positionals, 'name a channel: see `belfry help channel`');
-  const remote = remoteOf(terminal);
-  if (remote) {
-    const [first = '', second] = path.split('/').map(encodeURIComponent);
-    const below = second === undefined ? `c/${first}` : `p/${first}/c/${second}`;
-    print(
-      terminal,
-      action,
-      path,
-      await remote.request('POST', `/api/o/${encodeURIComponent(org)}/${below}/${action}/`, reason && { reason }),
-    );
-    return;
-  }
-  await withOrganization(terminal, org, async (deps, organizationId) => {
-    const all = await listLocal(deps, organizationId);
-    const found = all.find(({ slug, project }) => (project ? `${project}/${slug}` : slug) === path);
-    if (!found) throw new AppError('channel.not_found', `${org} has no channel ${path}`);
-    const target = { noun: 'channel' as const, id: found.id, path };
-    if (action === 'pause') await pause(deps, organizationId, target, reason);
-    const released = action === 'resume' ? await resume(deps, organizationId, target) : 0;
-    print(terminal, action, path, { released });
-  });
-}
-
-function print(terminal: Terminal, action: string, path: string, { released = 0 }: { released?: number }): void {
-  if (action === 'pause') terminal.print(`Paused ${printable(path)}. Messages are held until you resume it.`);
-  else terminal.print(`Resumed ${printable(path)}. Released from pauses: ${released}.`);
+  const [first = '', second] = path.split('/');
+  const target = second === undefined ? [org, '--channel', first] : [`${org}/${first}`, '--channel', second];
+  if (action === 'resume') return resumeTarget(target, terminal);
+  return pause.run([...target, ...(reason === undefined ? [] : ['--reason', reason])], terminal);
 }

@@ -27,6 +27,7 @@ const commands: Record<string, () => Promise<Command>> = {
   outbox: async () => (await import('./outbox.ts')).outbox,
   backup: async () => (await import('./backup.ts')).backup,
   organization: async () => (await import('./organization.ts')).organization,
+  pause: async () => (await import('./pause.ts')).pause,
   restore: async () => (await import('./restore.ts')).restore,
   resume: async () => (await import('./resume.ts')).resume,
   doctor: async () => (await import('./doctor.ts')).doctor,

@@ -2,12 +2,18 @@ import { countOf } from '../lib/count-of.ts';
 import { type ResumeResult, resumeSending } from '../services/operations/resume-sending.ts';
 import { flag, readOptions } from './arguments.ts';
 import { type Command, requireDatabaseHere, type Terminal, usageError } from './command.ts';
+import { pauseTarget, resumeTarget } from './pause.ts';
 
 export const resume: Command = {
   name: 'resume',
-  usage: '--as-original [--discard-pending] [--json] | --as-copy [--json]',
-  summary: 'Resume sending after the database was restored or cloned.',
-  details: `A restored or cloned database does not know what the original has sent since. Belfry detects this, accepts triggers and
+  usage: `${pauseTarget} [--per-second N | --drop] [--json] | --as-original [--discard-pending] [--json] | --as-copy [--json]`,
+  summary: 'Resume sending after `belfry pause`, or after the database was restored or cloned.',
+  details: `After \`belfry pause\`, name what to resume as you named it there. What is held is sent at once, or:
+
+--per-second N  Make so many messages per second due. A fan-out whose recipients are not decided yet counts as one.
+--drop          Cancel what is held instead of sending it, unless another pause holds it, too.
+
+A restored or cloned database does not know what the original has sent since. Belfry detects this, accepts triggers and
 sends nothing until you choose:
 
 --as-original      The database replaces the original. Messages that were pending when the backup was made are sent, even if
@@ -21,8 +27,16 @@ sends nothing until you choose:
 
 Triggers that were accepted while sending was paused are sent in every case. Works directly on the database, also while a
 server is running; running processes resume within seconds. See docs/guides/backup.md.`,
-  examples: ['belfry resume --as-original', 'belfry resume --as-original --discard-pending', 'belfry resume --as-copy'],
+  examples: [
+    'belfry resume acme',
+    'belfry resume acme/shop/web/order-paid --per-second 50',
+    'belfry resume acme --key importer --drop',
+    'belfry resume --as-original',
+    'belfry resume --as-original --discard-pending',
+    'belfry resume --as-copy',
+  ],
   async run(args, terminal) {
+    if (args.some(arg => !arg.startsWith('-'))) return resumeTarget(args, terminal);
     const values = readOptions(args, { 'as-original': flag, 'as-copy': flag, 'discard-pending': flag, json: flag });
     const isCopy = values['as-copy'] ?? false;
     if (isCopy === (values['as-original'] ?? false)) {

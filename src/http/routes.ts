@@ -26,6 +26,7 @@ import * as layouts from './configuration/layouts.ts';
 import * as limits from './configuration/limits.ts';
 import * as notifications from './configuration/notifications.ts';
 import * as organizations from './configuration/organizations.ts';
+import * as pausing from './configuration/pauses.ts';
 import * as preview from './configuration/preview.ts';
 import * as projects from './configuration/projects.ts';
 import * as webhooks from './configuration/webhooks.ts';
@@ -86,12 +87,16 @@ export const routes: readonly Route[] = [
   patch('/api/o/:org/limits/', 'limit:write', limits.updateLimits),
   get('/api/o/:org/settings/', 'organization:read', organizations.retrieveSettings),
   post('/api/o/:org/preference-page/preview/', 'organization:read', preferencePreview.previewPreferencePage),
+  post('/api/o/:org/pause/', 'event:write', pausing.pauseOrganization),
+  post('/api/o/:org/resume/', 'event:write', pausing.resumeOrganization),
   put('/api/o/:org/two-factor/', 'security:write', organizations.requireTwoFactor),
 
   // Projects and applications
   post('/api/o/:org/p/', 'organization:write', projects.createProject),
   patch('/api/o/:org/p/:prj/', 'organization:write', projects.updateProject),
   del('/api/o/:org/p/:prj/', 'organization:write', projects.deleteProject),
+  post('/api/o/:org/p/:prj/pause/', 'event:write', pausing.pauseProject),
+  post('/api/o/:org/p/:prj/resume/', 'event:write', pausing.resumeProject),
   post('/api/o/:org/p/:prj/a/', 'organization:write', applications.createApplication),
   get('/api/o/:org/p/:prj/a/:app/', 'organization:read', applications.retrieveApplication),
   patch('/api/o/:org/p/:prj/a/:app/', 'organization:write', applications.updateApplication),
@@ -99,16 +104,16 @@ export const routes: readonly Route[] = [
   post('/api/o/:org/p/:prj/a/:app/register/', 'user:write', registrations.registerUser),
   post('/api/o/:org/p/:prj/a/:app/unregister/:username/', 'user:write', registrations.unregisterUser),
   post('/api/o/:org/p/:prj/a/:app/attachments/', 'event:trigger', attachments.uploadAttachment),
-  post('/api/o/:org/p/:prj/a/:app/pause/', 'event:write', applications.pauseApplication),
-  post('/api/o/:org/p/:prj/a/:app/resume/', 'event:write', applications.resumeApplication),
+  post('/api/o/:org/p/:prj/a/:app/pause/', 'event:write', pausing.pauseApplication),
+  post('/api/o/:org/p/:prj/a/:app/resume/', 'event:write', pausing.resumeApplication),
 
   // Events
   post('/api/o/:org/p/:prj/a/:app/e/', 'event:write', events.createEvent),
   get('/api/o/:org/p/:prj/a/:app/e/:evt/', 'event:list', events.retrieveEvent),
   patch('/api/o/:org/p/:prj/a/:app/e/:evt/', 'event:write', events.updateEvent),
   del('/api/o/:org/p/:prj/a/:app/e/:evt/', 'event:write', events.deleteEvent),
-  post('/api/o/:org/p/:prj/a/:app/e/:evt/pause/', 'event:write', events.pauseEvent),
-  post('/api/o/:org/p/:prj/a/:app/e/:evt/resume/', 'event:write', events.resumeEvent),
+  post('/api/o/:org/p/:prj/a/:app/e/:evt/pause/', 'event:write', pausing.pauseEvent),
+  post('/api/o/:org/p/:prj/a/:app/e/:evt/resume/', 'event:write', pausing.resumeEvent),
   get('/api/o/:org/p/:prj/a/:app/e/:evt/digests/', 'occurrence:read', digests.listDigests),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/simulate/', 'event:trigger', events.simulateEvent),
   get('/api/o/:org/p/:prj/a/:app/e/:evt/waiting/', 'occurrence:read', events.retrieveWaiting),
@@ -154,8 +159,8 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/c/:channel/', 'channel:read', channels.retrieveOrganizationChannel),
   patch('/api/o/:org/c/:channel/', 'channel:write', channels.updateOrganizationChannel),
   del('/api/o/:org/c/:channel/', 'channel:write', channels.deleteOrganizationChannel),
-  post('/api/o/:org/c/:channel/pause/', 'channel:write', channels.pauseOrganizationChannel),
-  post('/api/o/:org/c/:channel/resume/', 'channel:write', channels.resumeOrganizationChannel),
+  post('/api/o/:org/c/:channel/pause/', 'channel:write', pausing.pauseOrganizationChannel),
+  post('/api/o/:org/c/:channel/resume/', 'channel:write', pausing.resumeOrganizationChannel),
   post('/api/o/:org/c/:channel/test/', 'channel:write', channels.testOrganizationChannel),
   get('/api/o/:org/c/:channel/domain/', 'channel:read', domainChecks.checkOrganizationChannelDomain),
   get('/api/o/:org/channel/', 'channel:read', channels.listChannelDetails),
@@ -163,8 +168,8 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/p/:prj/c/:channel/', 'channel:read', channels.retrieveProjectChannel),
   patch('/api/o/:org/p/:prj/c/:channel/', 'channel:write', channels.updateProjectChannel),
   del('/api/o/:org/p/:prj/c/:channel/', 'channel:write', channels.deleteProjectChannel),
-  post('/api/o/:org/p/:prj/c/:channel/pause/', 'channel:write', channels.pauseProjectChannel),
-  post('/api/o/:org/p/:prj/c/:channel/resume/', 'channel:write', channels.resumeProjectChannel),
+  post('/api/o/:org/p/:prj/c/:channel/pause/', 'channel:write', pausing.pauseProjectChannel),
+  post('/api/o/:org/p/:prj/c/:channel/resume/', 'channel:write', pausing.resumeProjectChannel),
   post('/api/o/:org/p/:prj/c/:channel/test/', 'channel:write', channels.testProjectChannel),
   get('/api/o/:org/p/:prj/c/:channel/domain/', 'channel:read', domainChecks.checkProjectChannelDomain),
   get('/api/o/:org/provider/', 'channel:read', channels.listProviders),
@@ -291,6 +296,8 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/k/:key/', 'key:read', keys.retrieveKey),
   patch('/api/o/:org/k/:key/', 'key:write', keys.updateKey),
   del('/api/o/:org/k/:key/', 'key:write', keys.deleteKey),
+  post('/api/o/:org/k/:key/pause/', 'key:write', pausing.pauseKey),
+  post('/api/o/:org/k/:key/resume/', 'key:write', pausing.resumeKey),
   post('/api/o/:org/k/:key/rotate/', 'key:write', keys.rotateKey),
 
   // Accounts and invites

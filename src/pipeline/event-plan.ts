@@ -147,6 +147,7 @@ export function planDeletedEvent(organizationId: number, projectId: number): Eve
     ...unnamed,
     active: false,
     paused: false,
+    paused_keys: [],
     application: { id: 0, ...unnamed },
     project: { id: projectId, ...unnamed },
     organization: { id: organizationId, ...unnamed, ...limits },

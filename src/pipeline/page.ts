@@ -45,10 +45,10 @@ export function planPage(
   return { decisions, deliveries, fansOut, limit, cursor: isOver ? null : decided.cursor, leftOut };
 }
 
-/** Returns what sending needs to know. Storing a page checks that its occurrence is not cancelled. */
+/** Returns what sending needs to know. */
 export function toFacts(occurrence: ClaimedOccurrence): OccurrenceFacts {
   const { attachments = null } = occurrence.options as TriggerOptions;
-  return { ...occurrence, cancelled_at: null, attachments };
+  return { ...occurrence, attachments };
 }
 
 /** Returns why an occurrence has no deliveries: its trigger excluded everyone, its filters did, or there are no recipients. */

@@ -60,16 +60,31 @@ test('a disabled address is reported as disabled, and other addresses of the sam
 });
 
 test('a waiting delivery is suppressed once its address is on the list, but not by an entry for another channel', () => {
-  const delivery = { address: 'ada@x.test', priority: 1, provider_index: 0, notification_id: 1, step: 0 };
+  const delivery = {
+    address: 'ada@x.test',
+    priority: 1,
+    provider_index: 0,
+    notification_id: 1,
+    step: 0,
+    is_dropped: false,
+  };
   const occurrence = {
     cancelled_at: null,
     acknowledged_at: null,
     resolved_at: null,
     expires_at: null,
     due_at: new Date(),
+    key_id: null,
   };
   const notifications = [{ id: 1, active: true, channels: ['email'] }];
-  const plan = { active: true, paused: false, topic, notifications, organization: circumstances.defaults };
+  const plan = {
+    active: true,
+    paused: false,
+    paused_keys: [],
+    topic,
+    notifications,
+    organization: circumstances.defaults,
+  };
   const check = (user: Recipient) => {
     const via = { ...channel('email'), paused: false, bulkPaused: false, providers: [{}] };
     return recheck({ delivery, occurrence, recipient: user, channel: via, plan }, 0);

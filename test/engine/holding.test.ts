@@ -16,8 +16,8 @@ afterAll(() => world.close());
 
 const two = ['ann@x.test', 'ben@x.test'];
 
-async function act(tenant: Tenant, path: string): Promise<Record<string, unknown>> {
-  const answer = await tenant.post(path);
+async function act(tenant: Tenant, path: string, body = {}): Promise<Record<string, unknown>> {
+  const answer = await tenant.post(path, body);
   expect(answer.status, answer.text).toBe(200);
   return answer.body;
 }
@@ -157,11 +157,16 @@ describe('pausing', () => {
     ['a channel', channelOf, 'channel.paused'],
     ['an event', tenant => tenant.event, 'event.paused'],
     ['an application', tenant => tenant.application, 'event.paused'],
+    ['a project', tenant => tenant.application.replace(/a\/[^/]+\/$/, ''), 'event.paused'],
+    ['an organization', tenant => `/api/o/${tenant.slug}/`, 'event.paused'],
+    ['a key', tenant => `/api/o/${tenant.slug}/k/${tenant.keyId}/`, 'event.paused'],
   ];
-  test.each(paths)('%s holds messages, and resuming sends them all', async (_, pathOf, reason) => {
-    const tenant = await world.tenant({ users: two });
-    await act(tenant, `${pathOf(tenant)}pause/`);
+
+  /** Pauses, triggers ten times, and waits until all that was not sent before is held. Returns how much that is. */
+  async function hold(tenant: Tenant, path: string, reason: string) {
+    await act(tenant, `${path}pause/`);
     const ids = await Promise.all(Array.from({ length: 10 }, (_, i) => tenant.trigger({}, { n: i })));
+    let count = 0;
     // The pause takes effect within moments. Deliveries before it were sent, and none is lost.
     await eventually(async () => {
       const held = await tenant.sql<{ count: number }>(
@@ -170,15 +175,65 @@ describe('pausing', () => {
         tenant.id,
         reason,
       );
-      expect(Number(held[0]!.count) + tenant.received().length / 2).toBe(10);
-      expect(Number(held[0]!.count)).toBeGreaterThan(0);
+      count = Number(held[0]!.count);
+      expect(count + tenant.received().length / 2).toBe(10);
+      expect(count).toBeGreaterThan(0);
     });
     await world.checkLedger();
+    return { ids, count };
+  }
+
+  test.each(paths)('%s holds messages, and resuming sends them all', async (_, pathOf, reason) => {
+    const tenant = await world.tenant({ users: two });
+    const { ids } = await hold(tenant, pathOf(tenant), reason);
     const resumed = await act(tenant, `${pathOf(tenant)}resume/`);
     expect(resumed.released).toBeGreaterThan(0);
     for (const id of ids) expect(await tenant.outcomes(id)).toEqual(two.map(email => `${email} sent`));
     expect(tenant.received()).toHaveLength(20);
     expect(new Set(tenant.received().map(one => one.id)).size).toBe(20);
+  });
+
+  test.each(paths)('%s holds messages, and resuming can drop them', async (_, pathOf, reason) => {
+    const tenant = await world.tenant({ users: two });
+    const { ids, count } = await hold(tenant, pathOf(tenant), reason);
+    const before = tenant.received().length;
+    const resumed = await act(tenant, `${pathOf(tenant)}resume/`, { drop: true });
+    expect(resumed).toMatchObject({ released: 0, dropped: reason === 'channel.paused' ? 2 * count : count });
+    for (const id of ids)
+      await eventually(async () => expect(await tenant.occurrence(id)).toMatchObject({ status: 'completed' }));
+    expect(tenant.received()).toHaveLength(before);
+    const outcomes = await Promise.all(ids.map(async id => (await tenant.occurrence(id)).outcome));
+    expect(outcomes.filter(outcome => outcome === 'cancelled')).toHaveLength(count);
+    const next = await tenant.trigger();
+    expect(await tenant.outcomes(next)).toEqual(two.map(email => `${email} sent`));
+  });
+
+  test('what another pause holds, too, is not dropped', async () => {
+    const tenant = await world.tenant({ users: two });
+    await act(tenant, `${tenant.application}pause/`);
+    const { count } = await hold(tenant, tenant.event, 'event.paused');
+    expect(await act(tenant, `${tenant.event}resume/`, { drop: true })).toMatchObject({ released: 0, dropped: 0 });
+    expect(await act(tenant, `${tenant.application}resume/`, { drop: true })).toMatchObject({ dropped: count });
+  });
+
+  test('resuming at a rate spreads what is held over time', async () => {
+    const tenant = await world.tenant({ users: two });
+    const { count } = await hold(tenant, tenant.event, 'event.paused');
+    expect(await act(tenant, `${tenant.event}resume/`, { per_second: 1 })).toMatchObject({ released: count });
+    const [spread] = await tenant.sql<{ seconds: number }>(
+      `select extract(epoch from max(due_at) - min(due_at))::float8 as seconds from occurrences where organization_id = $1
+         and id in (select id from occurrences where organization_id = $1 order by due_at desc limit $2)`,
+      tenant.id,
+      count,
+    );
+    expect(spread!.seconds).toBeCloseTo(count - 1, 3);
+    await tenant.sql('update occurrences set due_at = now() where organization_id = $1', tenant.id);
+  });
+
+  test('a rate and dropping exclude each other', async () => {
+    const tenant = await world.tenant({ users: two });
+    const answer = await tenant.post(`${tenant.event}resume/`, { drop: true, per_second: 5 });
+    expect(answer).toMatchObject({ status: 400, body: { errors: { per_second: [expect.any(String)] } } });
   });
 });
 

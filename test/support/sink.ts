@@ -48,6 +48,8 @@ export interface Received {
 export interface Tenant {
   slug: string;
   id: number;
+  /** Id of the key that it triggers with. */
+  keyId: string;
   ask: Ask;
   /** Path of the project's only application, and of its event `go`. */
   application: string;
@@ -109,7 +111,7 @@ export async function openWorld(env: Record<string, string> = {}): Promise<Engin
       await applyConfiguration(deps, toDocument(slug, hook, change), { prune });
     };
     await apply(input);
-    const { key } = await createKey(deps, slug, { name: 'test', permissions: ['*'] });
+    const { id: keyId, key } = await createKey(deps, slug, { name: 'test', permissions: ['*'] });
     const [{ id }] = (await runSql<{ id: number }>(url, 'select id::int from organizations where slug = $1', [
       slug,
     ])) as [{ id: number }];
@@ -124,6 +126,7 @@ export async function openWorld(env: Record<string, string> = {}): Promise<Engin
     const self: Tenant = {
       slug,
       id,
+      keyId,
       ask,
       application,
       event,

@@ -24,6 +24,7 @@ export function ProjectEvents({ prj, name }: { prj: string; name: string }) {
   const applications = useQuery({
     ...read('/api/o/{org}/p/{prj}/a/', { path: { org, prj } }),
   });
+  const pauses = usePauses();
   return (
     <Box component="section" className="card" aria-label={texts.project(name)}>
       <Group justify="space-between" px="md" py={10} wrap="nowrap">
@@ -35,7 +36,11 @@ export function ProjectEvents({ prj, name }: { prj: string; name: string }) {
             {prj}
           </Text>
         </Group>
-        <ResourceMenu resource={{ org, prj }} name={name} />
+        <ResourceMenu
+          resource={{ org, prj }}
+          name={name}
+          paused={pauses.some(({ kind, path }) => kind === 'project' && path === prj)}
+        />
       </Group>
       {applications.isPending && <Skeleton height={90} m="md" mt={0} w="auto" />}
       {applications.error && <Failure error={applications.error} retry={() => void applications.refetch()} />}

@@ -1,6 +1,6 @@
 /** Creates, changes, pauses and deletes projects, applications and events, which share one set of forms and menus. */
 import { api, take } from '../api.ts';
-import { resume } from '../pauses/resume.ts';
+import { pause, resume } from '../pauses/resume.ts';
 import { readTagged } from '../queries.ts';
 
 export interface ResourcePath {
@@ -21,7 +21,7 @@ export function writePermission(noun: ResourceKind): string {
   return noun === 'event' ? 'event:write' : 'organization:write';
 }
 
-/** Pausing needs the same permission for applications and events. */
+/** Pausing needs the same permission for projects, applications and events. */
 export const pausePermission = 'event:write';
 
 export async function createResource(
@@ -70,18 +70,17 @@ export async function deleteResource(resource: ResourcePath, query: { cascade?: 
   }
 }
 
-export async function pauseResource(
-  { org, prj = '', app = '', evt }: ResourcePath,
-  body: { reason?: string },
-): Promise<unknown> {
-  const path = { org, prj, app };
-  return evt
-    ? take(api.POST('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/pause/', { params: { path: { ...path, evt } }, body }))
-    : take(api.POST('/api/o/{org}/p/{prj}/a/{app}/pause/', { params: { path }, body }));
+const pausePathOf = (resource: ResourcePath) => ({
+  kind: nounOf(resource),
+  path: [resource.prj, resource.app, resource.evt].filter(Boolean).join('/'),
+});
+
+export async function pauseResource(resource: ResourcePath, body: { reason?: string }): Promise<unknown> {
+  return pause(resource.org, pausePathOf(resource), body);
 }
 
-export async function resumeResource({ org, prj = '', app = '', evt }: ResourcePath): Promise<unknown> {
-  return resume(org, { kind: evt ? 'event' : 'application', path: [prj, app, evt].filter(Boolean).join('/') });
+export async function resumeResource(resource: ResourcePath): Promise<unknown> {
+  return resume(resource.org, pausePathOf(resource));
 }
 
 export function eventQuery(path: { org: string; prj: string; app: string; evt: string }) {

@@ -7,7 +7,8 @@ import { TimeAgo } from '../components/time.tsx';
 import { useOrg } from '../paths.ts';
 import { countOf } from '../texts/count-of.ts';
 import { texts } from '../texts/pauses.ts';
-import { resume } from './resume.ts';
+import { type Resuming, resume } from './resume.ts';
+import { askToResume } from './resume-dialog.tsx';
 
 /** One banner per pause; renders nothing without pauses. */
 export function PauseBanners({ pauses, onResumed }: { pauses: Pause[]; onResumed?: () => void }) {
@@ -25,17 +26,23 @@ function PauseBanner({ pause, onResumed }: { pause: Pause; onResumed?: () => voi
   const org = useOrg();
   const { kind, path, since, scope, reason, waiting } = pause;
   const ofService = kind === 'service';
-  const paused = scope === 'bulk' ? texts.bulkIsPaused(path) : texts.isPaused(texts[kind as 'channel'], path);
-  const title = ofService ? texts.sendingIsPaused : paused;
+  const name = kind === 'organization' ? texts.sending : path;
   const action = useAction({
-    run: () => resume(org, pause),
-    done: ({ released }) => {
-      if (released === 0) return texts.resumed(path);
-      return texts.resumedSome(path, released);
+    run: (how: Resuming) => resume(org, pause, how),
+    done: ({ released, dropped }, { per_second }) => {
+      if (dropped > 0) return texts.resumedDropped(name, dropped);
+      if (released === 0) return texts.resumed(name);
+      return per_second ? texts.resumedSlowly(name, released, per_second) : texts.resumedSome(name, released);
     },
     refresh: ['/api/o/{org}/'],
     onDone: onResumed,
   });
+  const title = titleOf(pause);
+  const holdsNothing = waiting.messages + waiting.occurrences === 0;
+  const start = () =>
+    holdsNothing
+      ? action.mutate({})
+      : askToResume({ name, waiting: describeWaiting(waiting), run: how => action.mutateAsync(how) });
   return (
     <Alert color="yellow" variant="light" p="xs" pl="sm" role="region" aria-label={title}>
       <Group justify="space-between" gap="xs">
@@ -60,12 +67,12 @@ function PauseBanner({ pause, onResumed }: { pause: Pause; onResumed?: () => voi
         </Group>
         {!ofService && (
           <GuardedButton
-            permission={kind === 'channel' ? 'channel:write' : 'event:write'}
+            permission={permissions[kind] ?? 'event:write'}
             variant="default"
             leftSection={<IconPlayerPlay size={14} stroke={1.6} />}
             loading={action.isPending}
-            onClick={() => action.mutate(undefined)}
-            aria-label={texts.resumePath(path)}
+            onClick={start}
+            aria-label={texts.resumePath(name)}
           >
             {texts.resume}
           </GuardedButton>
@@ -73,6 +80,14 @@ function PauseBanner({ pause, onResumed }: { pause: Pause; onResumed?: () => voi
       </Group>
     </Alert>
   );
+}
+
+const permissions: Partial<Record<Pause['kind'], string>> = { channel: 'channel:write', key: 'key:write' };
+
+function titleOf({ kind, path, scope }: Pause): string {
+  if (kind === 'service') return texts.sendingIsPaused;
+  if (kind === 'organization') return texts.organizationIsPaused;
+  return scope === 'bulk' ? texts.bulkIsPaused(path) : texts.isPaused(texts[kind], path);
 }
 
 /** Ends the reason with a full stop, because another sentence follows. */

@@ -37,8 +37,15 @@ interface RecheckNotification {
 
 /** The current state; undefined where something has been deleted. */
 interface RecheckInput {
-  delivery: { address: string | null; priority: number; provider_index: number; notification_id: number; step: number };
-  occurrence: (OccurrenceEnd & { expires_at: Date | null; due_at: Date }) | undefined;
+  delivery: {
+    address: string | null;
+    priority: number;
+    provider_index: number;
+    notification_id: number;
+    step: number;
+    is_dropped: boolean;
+  };
+  occurrence: (OccurrenceEnd & { expires_at: Date | null; due_at: Date; key_id: string | null }) | undefined;
   recipient: Recipient | undefined;
   channel:
     | (DecisionChannel & { paused: boolean; bulkPaused: boolean; readonly providers: readonly unknown[] })
@@ -47,6 +54,7 @@ interface RecheckInput {
     | {
         active: boolean;
         paused: boolean;
+        paused_keys: readonly string[];
         topic: Topic;
         notifications: readonly RecheckNotification[];
         organization: { timezone: string | null; quiet_hours: QuietHours | null };
@@ -79,6 +87,7 @@ export function recheck(
   if (!occurrence) return end('cancelled', 'cancelled');
   const endReason = cancelReasonOf(delivery, occurrence);
   if (endReason) return end('cancelled', endReason);
+  if (delivery.is_dropped) return end('cancelled', 'dropped');
   if (occurrence.expires_at && occurrence.expires_at.getTime() <= now) return end('expired', 'expired');
   if (!plan) return end('cancelled', 'event.missing');
   if (!plan.active) return end('suppressed', 'event.inactive');
@@ -109,11 +118,19 @@ export function recheck(
   if (channel.paused) return { status: 'held', reason: 'channel.paused' };
   if (channel.bulkPaused && isBulk(delivery, plan.topic.category))
     return { status: 'held', reason: 'channel.bulk_paused' };
-  if (plan.paused) return { status: 'held', reason: 'event.paused' };
+  if (isPaused(plan, occurrence)) return { status: 'held', reason: 'event.paused' };
   const { topic, organization } = plan;
   const circumstances = { topic, defaults: organization, isUrgent: delivery.priority === urgent, now };
   const dueAt = findQuietWait(channel, recipient, circumstances);
   return dueAt && { status: 'quiet', reason: 'quiet_hours', dueAt };
+}
+
+/** Returns whether the event, or the key that triggered the occurrence, is paused. */
+export function isPaused(
+  plan: { paused: boolean; paused_keys: readonly string[] },
+  { key_id }: { key_id: string | null },
+): boolean {
+  return plan.paused || (key_id !== null && plan.paused_keys.includes(key_id));
 }
 
 /** Returns whether the notification, or one of its steps, uses the channel. */

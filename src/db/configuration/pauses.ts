@@ -1,7 +1,31 @@
 import { sql } from 'kysely';
 import type { Db } from '../connection/pool.ts';
 
-export type Pausable = 'application' | 'event' | 'channel';
+export type Pausable = 'organization' | 'project' | 'application' | 'event' | 'channel' | 'key';
+
+/** What holds an occurrence if it is paused, narrowest first: the table, and the column of the occurrence with its id. */
+const holders = [
+  ['events', 'event_id'],
+  ['applications', 'application_id'],
+  ['projects', 'project_id'],
+  ['organizations', 'organization_id'],
+  ['keys', 'key_id'],
+] as const;
+
+const holderText = (occurrence: string, [table, column]: (typeof holders)[number], columns: string) => {
+  const own = table === 'organizations' ? '' : `r.organization_id = ${occurrence}.organization_id and`;
+  return `(select ${columns} from ${table} r where ${own} r.id = ${occurrence}.${column} and r.paused_at is not null)`;
+};
+
+/** SQL text: whether an occurrence is paused by what it belongs to, or by the key that triggered it; `occurrence` is its alias. */
+export function isPausedText(occurrence: string): string {
+  return `(${holders.map(one => `exists ${holderText(occurrence, one, '')}`).join(' or ')})`;
+}
+
+/** SQL text: what the user who paused it gave as the reason. */
+export function pauseReasonText(occurrence: string): string {
+  return `coalesce(${holders.map(one => holderText(occurrence, one, 'r.paused_reason')).join(', ')})`;
+}
 
 /**
  * Pauses, or resumes with null. Pausing drops nothing: held messages have no due time until the pause ends. Pausing again keeps the
@@ -10,14 +34,14 @@ export type Pausable = 'application' | 'event' | 'channel';
 export async function setPaused(
   db: Db,
   organizationId: number,
-  { noun, id }: { noun: Pausable; id: number },
+  { noun, id }: { noun: Pausable; id: number | string },
   pause: { reason: string | null } | null,
 ): Promise<void> {
   const columns = pause
     ? sql`paused_at = coalesce(paused_at, now()),
         paused_reason = coalesce(${pause.reason}, case when paused_at is not null then paused_reason end)`
     : sql`paused_at = null, paused_reason = null`;
-  await sql`
-    update ${sql.table(`${noun}s`)} set ${columns}, updated_at = now()
-    where organization_id = ${organizationId} and id = ${id}`.execute(db);
+  const own = noun === 'organization' ? sql`` : sql`and organization_id = ${organizationId}`;
+  const changed = noun === 'key' ? sql`` : sql`, updated_at = now()`;
+  await sql`update ${sql.table(`${noun}s`)} set ${columns}${changed} where id = ${id} ${own}`.execute(db);
 }

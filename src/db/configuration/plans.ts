@@ -16,7 +16,9 @@ export interface EventRow {
   slug: string;
   name: string;
   active: boolean;
+  /** Whether it, its application, its project or its organization is paused. */
   paused: boolean;
+  paused_keys: string[];
   application: { id: number; slug: string; name: string };
   project: { id: number; slug: string; name: string };
   organization: {
@@ -53,7 +55,9 @@ export interface NotificationRow {
 
 export async function findEventPlan(db: Db, organizationId: number, eventId: number): Promise<EventRow | undefined> {
   const { rows } = await sql<EventRow>`
-    select e.id, e.slug, e.name, e.active, e.paused_at is not null or a.paused_at is not null as paused,
+    select e.id, e.slug, e.name, e.active,
+      coalesce(e.paused_at, a.paused_at, p.paused_at, o.paused_at) is not null as paused,
+      array(select id from keys where organization_id = e.organization_id and paused_at is not null) as paused_keys,
       jsonb_build_object('id', a.id, 'slug', a.slug, 'name', a.name) as application,
       jsonb_build_object('id', p.id, 'slug', p.slug, 'name', p.name) as project,
       jsonb_build_object('id', o.id, 'slug', o.slug, 'name', o.name,

@@ -409,6 +409,8 @@ export interface Keys {
   created_at: Generated<Date>;
   allowed_networks: string[] | null;
   rate_group: string | null;
+  paused_at: Date | null;
+  paused_reason: string | null;
 }
 
 export interface LatencyDayStats {
@@ -605,6 +607,8 @@ export interface Organizations {
   max_per_day: number | null;
   suppresses: Generated<boolean>;
   attachment_bytes_limit: Generated<number | null>;
+  paused_at: Date | null;
+  paused_reason: string | null;
 }
 
 export interface Passkeys {
@@ -655,6 +659,8 @@ export interface Projects {
   name: string;
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
+  paused_at: Date | null;
+  paused_reason: string | null;
 }
 
 export interface ProviderDays {

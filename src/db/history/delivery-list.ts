@@ -4,6 +4,7 @@ import type { ExplainedDelivery } from '../../core/decision/explain.ts';
 import { retryIntervalText } from '../../core/history/retries.ts';
 import { type RefinedState, refinedStates } from '../../core/history/states.ts';
 import { type EndedStatus, endedStatuses } from '../../core/history/statuses.ts';
+import { pauseReasonText } from '../configuration/pauses.ts';
 import type { Db } from '../connection/pool.ts';
 import type { Deliveries } from '../connection/types.ts';
 import { occurrenceInOnce } from '../ledger/deliver/deliveries.ts';
@@ -33,10 +34,7 @@ const detail = sql`
     when d.reason = 'channel.paused' then c.paused_reason
     when d.reason = 'channel.bulk_paused' then c.bulk_paused_reason
     when d.reason = 'event.paused' then (
-      select coalesce(he.paused_reason, ha.paused_reason) from occurrences ho
-      join events he on he.organization_id = ho.organization_id and he.id = ho.event_id
-      join applications ha on ha.organization_id = ho.organization_id and ha.id = ho.application_id
-      where ho.organization_id = d.organization_id and ho.id = d.occurrence_id)
+      select ${sql.raw(pauseReasonText('ho'))} from occurrences ho where ho.organization_id = d.organization_id and ho.id = d.occurrence_id)
   end`;
 
 /** Columns of `deliveries d` and of the joins in `deliveryNames`; names of deleted resources are null. */

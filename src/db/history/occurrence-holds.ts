@@ -1,5 +1,6 @@
 /** Which pause holds an occurrence, and the reason that was given for it. */
 import { sql } from 'kysely';
+import { isPausedText, pauseReasonText } from '../configuration/pauses.ts';
 import type { Db } from '../connection/pool.ts';
 
 /** The newest deliveries of an occurrence among which a held one is looked for: a pause holds the last ones of a fan-out. */
@@ -22,11 +23,8 @@ export async function findOccurrenceHolds(
       case when event.reason is null then delivery.note else event.note end as note
     from unnest(${identifiers}::uuid[]) as wanted (id)
     left join lateral (
-      select 'event.paused' as reason, coalesce(e.paused_reason, a.paused_reason) as note from occurrences o
-      join events e on e.organization_id = o.organization_id and e.id = o.event_id
-      join applications a on a.organization_id = o.organization_id and a.id = o.application_id
-      where o.organization_id = ${organizationId} and o.id = wanted.id
-        and (e.paused_at is not null or a.paused_at is not null)
+      select 'event.paused' as reason, ${sql.raw(pauseReasonText('o'))} as note from occurrences o
+      where o.organization_id = ${organizationId} and o.id = wanted.id and ${sql.raw(isPausedText('o'))}
     ) event on true
     left join lateral (
       select last.reason, case last.reason when 'channel.paused' then c.paused_reason

@@ -7,6 +7,7 @@ import { lowestUuidAt, uuidRange } from '../../core/ids.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { AttachmentReference } from '../../core/message/attachments.ts';
 import { priorities } from '../../core/trigger.ts';
+import { isPausedText } from '../configuration/pauses.ts';
 import type { Db } from '../connection/pool.ts';
 import { unknownCount } from '../ledger/expand/unexpanded-counts.ts';
 import { outstandingText, waitingList } from '../ledger/status-text.ts';
@@ -18,6 +19,8 @@ export interface OccurrenceFacts {
   event_id: number;
   context: JsonObject;
   correlation_id: string | null;
+  /** The key that triggered it; null: a signed-in account did. */
+  key_id: string | null;
   due_at: Date;
   expires_at: Date | null;
   cancelled_at: Date | null;
@@ -33,7 +36,7 @@ export interface OccurrenceFacts {
 const findOccurrences = {
   name: 'find_occurrences',
   text: `
-    select o.organization_id, o.id, o.event_id, o.context, o.correlation_id, o.due_at, o.expires_at, o.cancelled_at,
+    select o.organization_id, o.id, o.event_id, o.context, o.correlation_id, o.key_id, o.due_at, o.expires_at, o.cancelled_at,
       o.created_at, o.acknowledged_at, o.resolved_at, o.traceparent, o.options -> 'attachments' as attachments
     from unnest($1::bigint[], $2::uuid[]) as wanted (organization_id, id)
     join occurrences o on o.organization_id = wanted.organization_id and o.id = wanted.id`,
@@ -95,7 +98,7 @@ const columnsOf = (id: RawBuilder<unknown>) => sql`
   o.acknowledged_at, o.acknowledged_by, o.resolved_at, o.resolved_by, o.cancelled_at, o.cancelled_by, o.dedup_key, o.triggers,
   case when o.reason = 'crashed' then null else nullif(coalesce(o.unexpanded, 0), ${sql.raw(String(unknownCount))}) end as unexpanded,
   case when o.status in ('accepted', 'expanding') then o.due_at = 'infinity'
-    when o.status = 'sending' then e.paused_at is not null or a.paused_at is not null or exists (
+    when o.status = 'sending' then ${sql.raw(isPausedText('o'))} or exists (
       -- A pause holds the last deliveries of a fan-out.
       select from (
         select d.status, d.due_at from deliveries d
@@ -240,16 +243,15 @@ const heldWhileSending = (organizationId: number) => sql`
   ) waiting
   union
   select s.id from unnest(array['sending', 'escalating']) as being (outcome), lateral (
-    select id, event_id from occurrences where organization_id = ${organizationId} and outcome = being.outcome
-    order by id desc limit ${maxScanned}
-  ) s
-  join events e on e.organization_id = ${organizationId} and e.id = s.event_id
-  join applications a on a.organization_id = e.organization_id and a.id = e.application_id
-  where e.paused_at is not null or a.paused_at is not null`;
+    select organization_id, id, event_id, application_id, project_id, key_id from occurrences
+    where organization_id = ${organizationId} and outcome = being.outcome order by id desc limit ${maxScanned}
+  ) s where ${sql.raw(isPausedText('s'))}`;
 
 export async function findOccurrence(db: Db, organizationId: number, id: string) {
-  const { rows } = await sql<Occurrence & { context: JsonObject; options: JsonObject; event_id: number }>`
-    select ${columnsOf(sql`${id}::uuid`)}, o.context, o.options, o.event_id from occurrences o ${pathJoins}
+  const { rows } = await sql<
+    Occurrence & { context: JsonObject; options: JsonObject; event_id: number; key_id: string | null }
+  >`
+    select ${columnsOf(sql`${id}::uuid`)}, o.context, o.options, o.event_id, o.key_id from occurrences o ${pathJoins}
     where o.organization_id = ${organizationId} and o.id = ${id}`.execute(db);
   return rows[0];
 }

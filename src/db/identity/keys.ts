@@ -123,6 +123,8 @@ function selectKeys(db: Db, organizationId: number) {
       'k.expires_at',
       'k.revoked_at',
       'k.last_used_at',
+      sql<boolean>`k.paused_at is not null`.as('paused'),
+      'k.paused_reason',
     ])
     .where('k.organization_id', '=', organizationId);
 }

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { isPaused } from '../../core/decision/recheck.ts';
 import { priorityOf, type TriggerOptions } from '../../core/trigger.ts';
 import { isUniqueViolation } from '../../db/connection/pool.ts';
 import { inLedgerTransaction } from '../../db/connection/transaction.ts';
@@ -179,8 +180,10 @@ async function decideOne(
   setEventAttributes(span, plan);
   if (occurrence.expires_at && occurrence.expires_at.getTime() <= currentTime())
     return { ...page, reason: 'expired', ...stopAt(from) };
+  // A pause ended, and what it held is dropped.
+  if (occurrence.cancelled_at) return { ...page, reason: 'cancelled', ...stopAt(from) };
   if (!plan.active) return { ...page, reason: 'event.inactive', ...stopAt(from) };
-  if (plan.paused) return putOff(occurrence, 'infinity', 'event.paused');
+  if (isPaused(plan, occurrence)) return putOff(occurrence, 'infinity', 'event.paused');
   const options = occurrence.options as TriggerOptions;
   if (options.resolve) return { ...page, reason: 'occurrence.not_open' };
   const { plans } = tools;

@@ -4,18 +4,18 @@
  * lock when the page is stored.
  */
 import { decide, type Reason } from '../../core/decision/decide.ts';
+import { isPaused } from '../../core/decision/recheck.ts';
 import { priorityOf, type TriggerOptions } from '../../core/trigger.ts';
 import { findRecipientsAcrossTenants } from '../../db/audience/recipients.ts';
 import { inLedgerTransaction } from '../../db/connection/transaction.ts';
 import { listNotifiedRecipients } from '../../db/ledger/deliver/notified.ts';
-import type { StoredDelivery } from '../../db/ledger/expand/expand.ts';
+import type { ClaimedOccurrence, StoredDelivery } from '../../db/ledger/expand/expand.ts';
 import {
   type ClaimedStep,
   claimStepsAcrossTenants,
   lockRunsAcrossTenants,
   releaseRunsAcrossTenants,
   resolutionRun,
-  type StepOccurrence,
   type StepPage,
   storeStepPagesAcrossTenants,
 } from '../../db/ledger/steps/steps.ts';
@@ -170,7 +170,7 @@ async function decideRun(
   if (!notification) return end('notification.missing');
   if (!notification.steps) return end('notification.changed');
   if (step.began_at.getTime() + notification.steps.giveUpMs <= now) return end('gave_up');
-  if (plan.paused) return putOff(step, new Date(now + retryPageMs), 'event.paused');
+  if (isPaused(plan, occurrence)) return putOff(step, new Date(now + retryPageMs), 'event.paused');
   const context = { plan, notification, occurrence, limit, now };
   return isResolution ? decideResolution(tools, step, context) : decideStep(tools, recipients, step, context);
 }
@@ -178,7 +178,7 @@ async function decideRun(
 interface RunContext {
   plan: EventPlan;
   notification: PlannedNotification;
-  occurrence: StepOccurrence;
+  occurrence: ClaimedOccurrence;
   limit: number;
   now: number;
 }

@@ -5,11 +5,10 @@ import { application as noun } from '../../core/configuration/nouns/application.
 import { listRows } from '../../db/configuration/rows.ts';
 import { application } from '../../services/configuration/applications.ts';
 import { createEntry, deleteEntry, getEntry, updateEntry } from '../../services/configuration/entries.ts';
-import { pause, resume } from '../../services/configuration/pauses.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
 import { apiPathOf, list, plain, slugsOf } from '../server/route.ts';
 import { Application, CascadeQuery, Deleted, deletionOptions } from '../server/schemas.ts';
-import { PauseBody, PauseState, pausedReason, ResumeState, targetOf } from './pauses.ts';
+import { pausedReason } from './pauses.ts';
 
 const NewApplication = newSchemaOf('NewApplication', noun);
 const ApplicationChanges = changesSchemaOf<ApplicationEntry>('ApplicationChanges', noun);
@@ -86,31 +85,4 @@ export const deleteApplication = plain(['org', 'prj', 'app'], {
     const { deps, application: own, query } = call;
     return deleteEntry(deps, application, slugsOf(call), own.id, deletionOptions(query), ifMatch(call));
   },
-});
-
-export const pauseApplication = plain(['org', 'prj', 'app'], {
-  id: 'pauseApplication',
-  summary: 'Pause application',
-  description: 'Messages are held until it is resumed. None is dropped.',
-  tag: 'Events',
-  status: 200,
-  body: PauseBody,
-  answer: PauseState,
-  handle: async call => {
-    await pause(call.deps, call.organization.id, targetOf('application', call), call.body.reason);
-    return { paused: true };
-  },
-});
-
-export const resumeApplication = plain(['org', 'prj', 'app'], {
-  id: 'resumeApplication',
-  summary: 'Resume application',
-  description: 'Held messages are sent.',
-  tag: 'Events',
-  status: 200,
-  answer: ResumeState,
-  handle: async call => ({
-    paused: false,
-    released: await resume(call.deps, call.organization.id, targetOf('application', call)),
-  }),
 });

@@ -9,12 +9,11 @@ import { fillText, limits } from '../../core/text/text.ts';
 import { listRows } from '../../db/configuration/rows.ts';
 import * as channels from '../../services/configuration/channels.ts';
 import { deleteEntry } from '../../services/configuration/entries.ts';
-import { pause, resume } from '../../services/configuration/pauses.ts';
 import { testChannel } from '../../services/configuration/try-out/test-sends.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
 import { apiPathOf, type Call, forOrganizationAndProject, list, plain, slugPathOf, slugsOf } from '../server/route.ts';
 import { CascadeQuery, Channel, Deleted, deletionOptions, nullableText, nullableTimestamp } from '../server/schemas.ts';
-import { PauseBody, PauseState, pausedReason, ResumeState, targetOf } from './pauses.ts';
+import { pausedReason } from './pauses.ts';
 
 const tag = 'Channels';
 
@@ -302,37 +301,6 @@ export const [deleteOrganizationChannel, deleteProjectChannel] = forOrganization
       const kind = channels.channelOf(deps);
       return deleteEntry(deps, kind, slugsOf(call), channel.id, deletionOptions(query), ifMatch(call));
     },
-  }),
-);
-
-export const [pauseOrganizationChannel, pauseProjectChannel] = forOrganizationAndProject((owner, lower) =>
-  plain(['org', 'channel'], {
-    id: `pause${owner}Channel`,
-    summary: `Pause ${lower} channel`,
-    description: 'Messages are held until it is resumed. None is dropped.',
-    tag,
-    status: 200,
-    body: PauseBody,
-    answer: PauseState,
-    handle: async call => {
-      await pause(call.deps, call.organization.id, targetOf('channel', call), call.body.reason);
-      return { paused: true };
-    },
-  }),
-);
-
-export const [resumeOrganizationChannel, resumeProjectChannel] = forOrganizationAndProject((owner, lower) =>
-  plain(['org', 'channel'], {
-    id: `resume${owner}Channel`,
-    summary: `Resume ${lower} channel`,
-    description: 'Held messages are sent, also those that the reputation guard has held.',
-    tag,
-    status: 200,
-    answer: ResumeState,
-    handle: async call => ({
-      paused: false,
-      released: await resume(call.deps, call.organization.id, targetOf('channel', call)),
-    }),
   }),
 );
 

@@ -11,7 +11,6 @@ import { listRows } from '../../db/configuration/rows.ts';
 import * as waitingQueries from '../../db/history/waiting.ts';
 import { createEntry, deleteEntry, getEntry, updateEntry } from '../../services/configuration/entries.ts';
 import * as events from '../../services/configuration/events.ts';
-import { pause, resume } from '../../services/configuration/pauses.ts';
 import { simulate } from '../../services/configuration/try-out/simulation.ts';
 import * as triggers from '../../services/history/triggers.ts';
 import { messageFields } from '../history/messages.ts';
@@ -28,7 +27,6 @@ import {
   timestamp,
 } from '../server/schemas.ts';
 import { pauseFields } from './applications.ts';
-import { PauseBody, PauseState, ResumeState, targetOf } from './pauses.ts';
 
 const NewEvent = newSchemaOf('NewEvent', noun);
 const EventChanges = changesSchemaOf<EventEntry>('EventChanges', noun);
@@ -290,31 +288,4 @@ export const deleteEvent = plain(['org', 'prj', 'app', 'evt'], {
     const { deps, event, query } = call;
     return deleteEntry(deps, events.event, slugsOf(call), event.id, deletionOptions(query), ifMatch(call));
   },
-});
-
-export const pauseEvent = plain(['org', 'prj', 'app', 'evt'], {
-  id: 'pauseEvent',
-  summary: 'Pause event',
-  description: 'Messages are held until it is resumed. None is dropped.',
-  tag: 'Events',
-  status: 200,
-  body: PauseBody,
-  answer: PauseState,
-  handle: async call => {
-    await pause(call.deps, call.organization.id, targetOf('event', call), call.body.reason);
-    return { paused: true };
-  },
-});
-
-export const resumeEvent = plain(['org', 'prj', 'app', 'evt'], {
-  id: 'resumeEvent',
-  summary: 'Resume event',
-  description: 'Held messages are sent.',
-  tag: 'Events',
-  status: 200,
-  answer: ResumeState,
-  handle: async call => ({
-    paused: false,
-    released: await resume(call.deps, call.organization.id, targetOf('event', call)),
-  }),
 });

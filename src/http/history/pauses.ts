@@ -6,12 +6,15 @@ import { nullable, timestamp } from '../server/schemas.ts';
 const { plain } = endpoints('Occurrences');
 
 export const pauseFields = {
-  kind: Type.Enum(['service', 'channel', 'application', 'event'], {
+  kind: Type.Enum(['service', 'organization', 'project', 'application', 'event', 'channel', 'key'], {
     description:
       '`service`: the whole instance is paused, because its database may be a copy of another one. The operator resumes it ' +
       'with `belfry resume`.',
   }),
-  path: Type.String({ description: 'Slugs, such as `shop/web/order-paid`. Empty for `service`.' }),
+  path: Type.String({
+    description: 'Slugs, such as `shop/web/order-paid`; the name of a key. Empty for `service` and `organization`.',
+  }),
+  id: Type.Union([Type.String(), Type.Null()], { description: 'Id of the key that is paused; else null.' }),
   since: timestamp,
   scope: Type.Enum(['all', 'bulk'], {
     description: '`bulk`: only bulk messages are held, because the reputation guard of the channel paused them.',

@@ -21,6 +21,8 @@ export const Key = Type.Object(
     expires_at: nullableTimestamp,
     revoked_at: nullableTimestamp,
     last_used_at: nullableTimestamp,
+    paused: Type.Boolean({ description: 'Whether what it triggers is held instead of sent.' }),
+    paused_reason: nullableText,
   },
   { $id: 'Key' },
 );

@@ -1,13 +1,15 @@
-/** Pausing and resuming applications, events and channels. */
+/** Pausing and resuming organizations, projects, applications, events, channels and keys. */
+
+import { actorName } from '../../core/identity/actor.ts';
 import { type Pausable, setPaused } from '../../db/configuration/pauses.ts';
 import { resumeBulk } from '../../db/history/feedback/reputation.ts';
-import { releasePaused } from '../../db/ledger/deliver/releases.ts';
+import { dropPaused, releasePaused } from '../../db/ledger/deliver/releases.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
 
-interface PauseTarget {
+export interface PauseTarget {
   noun: Pausable;
-  id: number;
+  id: number | string;
   /** For the audit log. */
   path: string;
 }
@@ -27,18 +29,40 @@ export async function pause(
   });
 }
 
+export interface ResumeOptions {
+  /** How many held messages and occurrences are due per second; undefined: all at once. */
+  perSecond?: number | undefined;
+  /** Whether what is held is dropped instead. */
+  drop?: boolean | undefined;
+}
+
+export interface ResumeResult {
+  /** Messages and occurrences that were held and are due. */
+  released: number;
+  dropped: number;
+}
+
 /**
- * Resumes, and returns how many held messages and occurrences of the organization are due now. A channel's bulk messages are resumed,
- * too, if the reputation guard has paused them.
+ * Resumes, and releases or drops what is held, in one transaction: workers also release what is no longer paused. A channel's bulk
+ * messages are resumed, too, if the reputation guard has paused them.
  */
-export async function resume(deps: Deps, organizationId: number, target: PauseTarget): Promise<number> {
+export async function resume(
+  deps: Deps,
+  organizationId: number,
+  target: PauseTarget,
+  { perSecond, drop = false }: ResumeOptions = {},
+): Promise<ResumeResult> {
   const { noun, id, path } = target;
-  await deps.db.transaction().execute(async trx => {
+  return deps.db.transaction().execute(async trx => {
     await setPaused(trx, organizationId, target, null);
-    if (noun === 'channel') await resumeBulk(trx, organizationId, id);
-    await record(deps, trx, organizationId, { action: 'resume', noun, path });
+    if (noun === 'channel') await resumeBulk(trx, organizationId, Number(id));
+    const counts = drop ? await dropPaused(trx, organizationId, target, actorName(deps.actor)) : undefined;
+    const dropped = counts ? counts.messages + counts.occurrences : 0;
+    const released = await releasePaused(trx, organizationId, perSecond);
+    const after = { released, ...(drop && { dropped }), ...(perSecond !== undefined && { per_second: perSecond }) };
+    await record(deps, trx, organizationId, { action: 'resume', noun, path, after });
+    return { released, dropped };
   });
-  return releasePaused(deps.db, organizationId);
 }
 
 /** Returns the fields of the API. A process of the previous version leaves the reason when it resumes. */

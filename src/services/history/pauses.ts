@@ -15,6 +15,8 @@ export interface Pause {
   /** `service`: the whole instance is paused, because its database may be a copy of another one. */
   kind: PausedResource['kind'] | 'service';
   path: string;
+  /** Of a key; else null. */
+  id: string | null;
   since: Date;
   scope: PausedResource['scope'];
   reason: string | null;
@@ -46,21 +48,22 @@ async function listServicePause(db: Db, organizationId: number): Promise<Pause[]
   if (!pause) return [];
   const { due } = await summarizeQueue(db, organizationId, maxHeld);
   const waiting = { messages: due, occurrences: 0, capped: due >= maxHeld };
-  return [{ kind: 'service', path: '', since: pause.since, scope: 'all', reason: null, waiting }];
+  return [{ kind: 'service', path: '', id: null, since: pause.since, scope: 'all', reason: null, waiting }];
 }
 
 /** Lists the pauses that hold this occurrence. */
 export async function listPausesOfOccurrence(deps: Deps, organizationId: number, identifier: string): Promise<Pause[]> {
   const { db } = deps;
-  const { status, event } = await getOccurrence(deps, organizationId, identifier);
+  const { status, event, key_id } = await getOccurrence(deps, organizationId, identifier);
   if (status === 'completed') return [];
   const servicePauses = await listServicePause(db, organizationId);
   const paused = await listPaused(db, organizationId);
   if (paused.length === 0) return servicePauses;
-  const channels = new Set((await listOccurrenceChannels(db, organizationId, identifier)).map(({ id }) => id));
+  const channels = new Set((await listOccurrenceChannels(db, organizationId, identifier)).map(({ id }) => String(id)));
   const relevant = paused.filter(({ kind, id, path }) => {
     if (kind === 'channel') return channels.has(id);
-    return path === event || (kind === 'application' && event?.startsWith(`${path}/`));
+    if (kind === 'key') return id === key_id;
+    return kind === 'organization' || path === event || event?.startsWith(`${path}/`);
   });
   const held = relevant.length > 0 ? await countHeld(db, organizationId, maxHeld) : [];
   return [...servicePauses, ...describe(relevant, held)];
@@ -71,8 +74,12 @@ function describe(paused: PausedResource[], held: HeldCount[]): Pause[] {
   const occurrences = held.filter(({ channel_id }) => channel_id === null);
   const capped = sumOf(messages) >= maxHeld || sumOf(occurrences) >= maxHeld;
   return paused.map(({ id, ...pause }) => {
-    const own = (rows: HeldCount[]) => sumOf(rows.filter(row => row[`${pause.kind}_id`] === id));
-    return { ...pause, waiting: { messages: own(messages), occurrences: own(occurrences), capped } };
+    const own = (rows: HeldCount[]) => sumOf(rows.filter(row => String(row[`${pause.kind}_id`]) === id));
+    return {
+      ...pause,
+      id: pause.kind === 'key' ? id : null,
+      waiting: { messages: own(messages), occurrences: own(occurrences), capped },
+    };
   });
 }
 

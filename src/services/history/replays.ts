@@ -75,7 +75,7 @@ export async function previewDeliveries(
     const channel = channelById.get(delivery.channel_id);
     // A replay starts with the first provider again.
     const verdict = recheck(
-      { delivery: { ...delivery, provider_index: 0 }, occurrence, recipient, channel, plan },
+      { delivery: { ...delivery, provider_index: 0, is_dropped: false }, occurrence, recipient, channel, plan },
       now,
     );
     if (!verdict) {

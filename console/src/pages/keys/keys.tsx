@@ -1,5 +1,15 @@
 import { ActionIcon, Box, Menu, Text, Tooltip } from '@mantine/core';
-import { IconBan, IconDots, IconKey, IconPencil, IconPlus, IconRefresh, IconTrash } from '@tabler/icons-react';
+import {
+  IconBan,
+  IconDots,
+  IconKey,
+  IconPencil,
+  IconPlayerPause,
+  IconPlayerPlay,
+  IconPlus,
+  IconRefresh,
+  IconTrash,
+} from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, take } from '../../api.ts';
@@ -14,6 +24,8 @@ import { Empty } from '../../components/states.tsx';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
 import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useOrg } from '../../paths.ts';
+import { askToPause } from '../../pauses/pause-dialog.tsx';
+import { pause, resume } from '../../pauses/resume.ts';
 import { permissionName } from '../../permissions.ts';
 import { read } from '../../queries.ts';
 import { texts } from '../../texts/keys.ts';
@@ -45,6 +57,11 @@ export default function Keys() {
         <>
           <Text component="span" size="sm" fw={500} display="block" style={{ overflowWrap: 'anywhere' }}>
             {key.name}
+            {key.paused && (
+              <Mark color="yellow" meaning={key.paused_reason ?? texts.pausedMeaning}>
+                {texts.paused}
+              </Mark>
+            )}
           </Text>
           <Text component="span" size="xs" c="dimmed" className="mono">
             {texts.keyPrefix(key.id)}
@@ -163,6 +180,12 @@ function KeyMenu({ of: key, setOpen }: { of: Key; setOpen: (open: Open) => void 
     if (confirmed) remove.mutate(undefined);
   };
   const ended = hasEnded(key);
+  const target = { kind: 'key', path: key.name, id: key.id } as const;
+  const resumed = useAction({
+    run: () => resume(org, target),
+    done: texts.resumedToast(key.name),
+    refresh: ['/api/o/{org}/'],
+  });
   return (
     <Menu position="bottom-end" shadow="md" keepMounted={false}>
       <Menu.Target>
@@ -186,6 +209,17 @@ function KeyMenu({ of: key, setOpen }: { of: Key; setOpen: (open: Open) => void 
               onClick={() => setOpen({ what: 'rotate', of: key })}
             >
               {texts.rotateMenuItem}
+            </GuardedItem>
+            <GuardedItem
+              permission="key:write"
+              icon={key.paused ? <IconPlayerPlay {...icon} /> : <IconPlayerPause {...icon} />}
+              onClick={() =>
+                key.paused
+                  ? resumed.mutate(undefined)
+                  : askToPause({ name: key.name, run: body => pause(org, target, body) })
+              }
+            >
+              {key.paused ? texts.resume : texts.pause}
             </GuardedItem>
             <GuardedItem permission="key:write" icon={<IconBan {...icon} />} danger onClick={() => void askRevoke()}>
               {texts.revokeMenuItem}

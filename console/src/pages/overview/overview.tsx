@@ -12,6 +12,7 @@ import { useFilters } from '../../components/use-filters.ts';
 import { liveMs } from '../../components/use-list.ts';
 import { useOrg } from '../../paths.ts';
 import { PauseBanners } from '../../pauses/pause-banner.tsx';
+import { PauseSending } from '../../pauses/pause-sending.tsx';
 import { read } from '../../queries.ts';
 import { useCan } from '../../session.tsx';
 import { texts } from '../../texts/overview.ts';
@@ -61,14 +62,18 @@ export default function Overview() {
     refetchInterval: isEmpty && liveMs,
   });
 
+  const isPaused = data?.attention.paused.some(({ kind }) => kind === 'organization');
   const actions = (
-    <SegmentedControl
-      size="xs"
-      aria-label={texts.period}
-      data={periods}
-      value={hours}
-      onChange={value => setFilters({ hours: value === '24' ? null : value })}
-    />
+    <>
+      {isPaused === false && <PauseSending />}
+      <SegmentedControl
+        size="xs"
+        aria-label={texts.period}
+        data={periods}
+        value={hours}
+        onChange={value => setFilters({ hours: value === '24' ? null : value })}
+      />
+    </>
   );
   if (error && !data) {
     return (

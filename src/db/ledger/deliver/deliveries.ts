@@ -55,6 +55,8 @@ export interface Delivery {
   created_at: Date;
   /** When it was last released from a pause or quiet hours, or replayed; null if it never waited. */
   released_at: Date | null;
+  /** Whether it was held by a pause that ended with everything it held being dropped. */
+  is_dropped: boolean;
   /** Whether the response to an earlier attempt was lost after the message was handed over. */
   may_have_arrived: boolean;
   /** The lease under which it was claimed. */
@@ -80,7 +82,8 @@ export const addressInOnce = `coalesce(address, '#' || user_id)`;
 
 const claimed = `d.organization_id, d.occurrence_id, d.id, d.notification_id, d.version, d.channel_id, d.user_id,
   d.address, d.attempts, d.provider_index, d.provider_attempts, d.priority, d.user_version, d.step, d.digest_id,
-  d.created_at, d.released_at, d.retry_since, d.owner, ${mayHaveArrivedText} as may_have_arrived`;
+  d.created_at, d.released_at, d.retry_since, d.owner, d.reason is not distinct from 'dropped' as is_dropped,
+  ${mayHaveArrivedText} as may_have_arrived`;
 
 /** SQL text: begins an attempt of a delivery `d`. */
 const sending = `status = 'sending', attempts = d.attempts + 1, provider_attempts = d.provider_attempts + 1`;

@@ -5,21 +5,17 @@
 import { CompiledQuery } from 'kysely';
 import type pg from 'pg';
 import { priorities } from '../../../core/trigger.ts';
+import { isPausedText, type Pausable } from '../../configuration/pauses.ts';
 import type { Db } from '../../connection/pool.ts';
 import { waitingList } from '../status-text.ts';
 
-/** SQL text: makes held work due that is no longer paused, of all organizations or of one. */
-const releaseText = (organization?: string) => `
-    with occurrences_due as (
-      update occurrences o set due_at = now(), reason = null
+/** SQL text: held occurrences and deliveries that are no longer paused, of all organizations or of one. */
+const freeText = (organization?: string) => `free_occurrences as (
+      select o.organization_id, o.id, o.priority from occurrences o
       where o.status in ('accepted', 'expanding') and o.due_at = 'infinity'
-        ${organization ? `and o.organization_id = ${organization}` : ''} and not exists (
-        select from events e join applications a on a.organization_id = e.organization_id and a.id = e.application_id
-        where e.organization_id = o.organization_id and e.id = o.event_id
-          and (e.paused_at is not null or a.paused_at is not null))
-      returning 1
-    ), deliveries_due as (
-      update deliveries d set due_at = now(), released_at = now(), retry_since = null, reason = null
+        ${organization ? `and o.organization_id = ${organization}` : ''} and not ${isPausedText('o')}
+    ), free_deliveries as (
+      select d.organization_id, d.occurrence_id, d.id, d.priority from deliveries d
       where d.status = 'pending' and d.due_at = 'infinity'
         ${organization ? `and d.organization_id = ${organization}` : ''} and not exists (
         select from channels c
@@ -27,21 +23,89 @@ const releaseText = (organization?: string) => `
           or c.bulk_paused_at is not null and d.reason = 'channel.bulk_paused'))
       and not exists (
         select from occurrences o
-        join events e on e.organization_id = o.organization_id and e.id = o.event_id
-        join applications a on a.organization_id = e.organization_id and a.id = e.application_id
-        where o.organization_id = d.organization_id and o.id = d.occurrence_id
-          and (e.paused_at is not null or a.paused_at is not null))
+        where o.organization_id = d.organization_id and o.id = d.occurrence_id and ${isPausedText('o')})
+    )`;
+
+/**
+ * SQL text: makes free work due, all at once or, with the text of a rate, so many per second: messages first, urgent ones before
+ * others.
+ */
+const releaseText = (organization?: string, rate?: string) => {
+  const numbered = (key: string, before: string) =>
+    rate
+      ? `now() + (row_number() over (order by priority, ${key}) - 1 + ${before}) / ${rate}::float8 * interval '1 second'`
+      : 'now()';
+  return `
+    with ${freeText(organization)}, occurrences_due as (
+      update occurrences o set due_at = f.due_at, reason = null from (
+        select organization_id, id, ${numbered('id', '(select count(*) from free_deliveries)')} as due_at from free_occurrences
+      ) f
+      where o.organization_id = f.organization_id and o.id = f.id and o.due_at = 'infinity'
+      returning 1
+    ), deliveries_due as (
+      update deliveries d set due_at = f.due_at, released_at = now(), retry_since = null, reason = null from (
+        select organization_id, occurrence_id, id, ${numbered('id', '0')} as due_at from free_deliveries
+      ) f
+      where d.organization_id = f.organization_id and d.occurrence_id = f.occurrence_id and d.id = f.id
+        and d.due_at = 'infinity'
       returning 1
     ), released as (
       select (select count(*) from occurrences_due) + (select count(*) from deliveries_due) as released
     )
     select released::int, case when released > 0 then pg_notify('belfry_work', '') end from released`;
+};
 
-/** Releases held work and returns how much it was. */
-export async function releasePaused(db: Db, organizationId: number): Promise<number> {
-  const released = CompiledQuery.raw(releaseText('$1'), [organizationId]);
-  const { rows } = await db.executeQuery<{ released: number }>(released);
+/** Releases held work and returns how much it was. `perSecond` limits how much of it is due in each second. */
+export async function releasePaused(db: Db, organizationId: number, perSecond?: number): Promise<number> {
+  const statement =
+    perSecond === undefined
+      ? CompiledQuery.raw(releaseText('$1'), [organizationId])
+      : CompiledQuery.raw(releaseText('$1', '$2'), [organizationId, perSecond]);
+  const { rows } = await db.executeQuery<{ released: number }>(statement);
   return rows[0]!.released;
+}
+
+/** What waits because of a pause: held already, or due and about to be. What is scheduled for later is not. */
+const waitsText = (alias: string) =>
+  `${alias}.organization_id = $1 and ${alias}.priority in (${[...priorities.keys()].join()})
+    and (${alias}.due_at <= now() or ${alias}.due_at = 'infinity')`;
+
+const dropDeliveries = (condition: string) => `
+    update deliveries d set reason = 'dropped', due_at = now() from occurrences o
+    where d.status in ${waitingList} and ${waitsText('d')} and d.digest_id is null
+      and o.organization_id = $1 and o.id = d.occurrence_id and ${condition} and not ${isPausedText('o')}
+    returning d.occurrence_id`;
+
+/**
+ * Drops what waits because of a pause that has just ended, unless another pause holds it: workers end it as cancelled. Returns
+ * how many messages and how many occurrences without messages yet. Messages that a worker is sending are not dropped.
+ */
+export async function dropPaused(
+  db: Db,
+  organizationId: number,
+  { noun, id }: { noun: Pausable; id: number | string },
+  by: string,
+): Promise<{ messages: number; occurrences: number }> {
+  const text =
+    noun === 'channel'
+      ? `with messages as (${dropDeliveries('d.channel_id = $2')} )
+        select (select count(*)::int from messages) as messages, 0 as occurrences, pg_notify('belfry_work', '')`
+      : `with messages as (${dropDeliveries(`o.${noun}_id = $2`)}
+        ), begun as (
+          update occurrences o set cancelled_at = now(), cancelled_by = $3
+          where o.organization_id = $1 and o.id in (select occurrence_id from messages) and o.status = 'sending'
+            and o.cancelled_at is null
+        ), dropped as (
+          update occurrences o set cancelled_at = now(), cancelled_by = $3, due_at = now()
+          where o.status in ('accepted', 'expanding') and ${waitsText('o')} and o.${noun}_id = $2
+            and not ${isPausedText('o')}
+          returning 1
+        )
+        select (select count(*)::int from messages) as messages, (select count(*)::int from dropped) as occurrences,
+          pg_notify('belfry_work', '')`;
+  const values = noun === 'channel' ? [organizationId, id] : [organizationId, id, by];
+  const { rows } = await db.executeQuery<{ messages: number; occurrences: number }>(CompiledQuery.raw(text, values));
+  return rows[0]!;
 }
 
 const releaseExpired = {

@@ -34,7 +34,7 @@ import {
 } from './new-deliveries.ts';
 import { recordUnexpanded, type Unexpanded } from './unexpanded-counts.ts';
 
-export interface ClaimedOccurrence extends Omit<OccurrenceFacts, 'cancelled_at' | 'attachments'> {
+export interface ClaimedOccurrence extends Omit<OccurrenceFacts, 'attachments'> {
   project_id: number;
   application_id: number;
   priority: number;
@@ -47,8 +47,8 @@ export interface ClaimedOccurrence extends Omit<OccurrenceFacts, 'cancelled_at' 
 /** The columns of `ClaimedOccurrence`. */
 export const occurrenceColumns: readonly (keyof ClaimedOccurrence)[] = [
   ...(['organization_id', 'id', 'project_id', 'application_id', 'event_id', 'priority', 'context', 'options'] as const),
-  ...(['cursor', 'deliveries', 'correlation_id', 'due_at', 'expires_at', 'created_at'] as const),
-  ...(['acknowledged_at', 'resolved_at', 'traceparent'] as const),
+  ...(['cursor', 'deliveries', 'correlation_id', 'key_id', 'due_at', 'expires_at', 'created_at'] as const),
+  ...(['cancelled_at', 'acknowledged_at', 'resolved_at', 'traceparent'] as const),
 ];
 
 /** The state of an occurrence after a page of it was decided. */

@@ -137,6 +137,7 @@ function toDelivery(
     owner,
     released_at: null,
     retry_since: null,
+    is_dropped: false,
     may_have_arrived: false,
   };
 }

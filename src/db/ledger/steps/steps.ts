@@ -50,13 +50,9 @@ interface StepRow extends NewStep {
   suppressed: number;
 }
 
-export interface StepOccurrence extends ClaimedOccurrence {
-  cancelled_at: Date | null;
-}
-
 export interface ClaimedStep extends StepRow {
   /** Undefined if it was deleted by retention. */
-  occurrence: StepOccurrence | undefined;
+  occurrence: ClaimedOccurrence | undefined;
 }
 
 /** The state of a run after a page of it was decided. */
@@ -92,7 +88,7 @@ const claim = {
 const findOccurrences = {
   name: 'find_occurrences_of_steps',
   text: `
-    select ${columnsText('o', [...occurrenceColumns, 'cancelled_at'])}
+    select ${columnsText('o', occurrenceColumns)}
     from unnest($1::bigint[], $2::uuid[]) as wanted (organization_id, id)
     join occurrences o on o.organization_id = wanted.organization_id and o.id = wanted.id`,
 };
@@ -104,7 +100,7 @@ export async function claimStepsAcrossTenants(pool: pg.Pool, request: ClaimReque
   const byOccurrence = new Map(rows.map(row => [nameOf(row.organization_id, row.occurrence_id), row]));
   const keys = [...byOccurrence.values()];
   const values = [keys.map(one => one.organization_id), keys.map(one => one.occurrence_id)];
-  const found = await pool.query<StepOccurrence>({ ...findOccurrences, values });
+  const found = await pool.query<ClaimedOccurrence>({ ...findOccurrences, values });
   const occurrences = new Map(found.rows.map(row => [nameOf(row.organization_id, row.id), row]));
   return rows.map(row => ({ ...row, occurrence: occurrences.get(nameOf(row.organization_id, row.occurrence_id)) }));
 }
