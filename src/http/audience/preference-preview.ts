@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
-import { OrganizationDocument } from '../../core/configuration/document.ts';
+import { organization as noun } from '../../core/configuration/nouns/organization.ts';
 import { readSamplePage } from '../../services/audience/preference-page.ts';
 import { getSettings } from '../../services/configuration/organizations.ts';
 import { preferencePage } from '../pages/preference-html.ts';
 import { chooseLanguage, textsIn } from '../pages/preference-texts.ts';
 import { plain } from '../server/route.ts';
 
-const { brand_color, logo_url } = OrganizationDocument.properties;
+const { brand_color, logo_url } = noun.fields;
 
 export const previewPreferencePage = plain(['org'], {
   id: 'previewPreferencePage',
