@@ -4,6 +4,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { IconSearch } from '@tabler/icons-react';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { Link, Outlet, ScrollRestoration, useLocation } from 'react-router';
+import { areaAt, navigation, pathOf } from './areas.ts';
 import { AccountMenu } from './components/account-menu.tsx';
 import { MovedOrganizations } from './components/moved-organizations.tsx';
 import { Page } from './components/page.tsx';
@@ -11,7 +12,6 @@ import { SchemeToggle } from './components/scheme-toggle.tsx';
 import { useShortcuts } from './components/shortcuts.tsx';
 import { Loading } from './components/states.tsx';
 import { OrganizationSwitcher, ProjectSwitcher } from './components/switchers.tsx';
-import { entryAt, navigation } from './nav.ts';
 import { lastOrganizationKey, to, useOrg, useProject } from './paths.ts';
 import { useCan, useOrganization, useSession } from './session.tsx';
 import { texts } from './texts/common.ts';
@@ -102,11 +102,11 @@ function Navigation() {
   const can = useCan();
   const { pathname } = useLocation();
   const [project] = useProject();
-  const current = entryAt(pathname, org);
+  const current = areaAt(pathname, org);
   return (
     <Box style={{ overflowY: 'auto' }} flex={1}>
-      {navigation.map(({ title, entries }) => {
-        const allowed = entries.filter(entry => can(entry.permission));
+      {navigation.map(({ title, areas }) => {
+        const allowed = areas.filter(area => can(area.permission));
         if (allowed.length === 0) return null;
         return (
           <Box key={title ?? ''} mb="md">
@@ -115,15 +115,15 @@ function Navigation() {
                 {title}
               </Text>
             )}
-            {allowed.map(entry => (
+            {allowed.map(area => (
               <Link
-                key={entry.label}
-                to={entry.path(org, project)}
+                key={area.label}
+                to={pathOf(area, org, project)}
                 className="navlink"
-                aria-current={entry === current ? 'page' : undefined}
+                aria-current={area === current ? 'page' : undefined}
               >
-                <entry.icon size={17} stroke={1.6} aria-hidden />
-                {entry.label}
+                <area.icon size={17} stroke={1.6} aria-hidden />
+                {area.label}
               </Link>
             ))}
           </Box>

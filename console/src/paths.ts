@@ -7,6 +7,11 @@ const at = (org: string, ...rest: (string | number)[]) => `/o/${[org, ...rest].m
 
 /** Paths by page. Pages link through these instead of writing paths themselves. */
 export const to = {
+  /** A page of the registry (areas.ts); with a project, the project's own. */
+  page: (org: string, path: string, prj?: string) => {
+    const rest = path === '' ? [] : path.split('/');
+    return prj ? at(org, 'p', prj, ...rest) : at(org, ...rest);
+  },
   overview: (org: string) => at(org),
   occurrences: (org: string, prj?: string) =>
     at(org, 'occurrences') + (prj ? `?project=${encodeURIComponent(prj)}` : ''),

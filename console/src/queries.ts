@@ -22,7 +22,9 @@ type ReadPath = { [P in keyof paths]: paths[P] extends { get: object } ? P : nev
 type Operation<P extends ReadPath> = Extract<paths[P]['get'], Record<string | number, unknown>>;
 type Params<P extends ReadPath> = NonNullable<ParamsOption<Operation<P>>['params']>;
 type Body<P extends ReadPath> = NonNullable<FetchResponse<Operation<P>, object, 'application/json'>['data']>;
-type Row<P extends ReadPath> = Body<P> extends (infer Each)[] ? Each : never;
+export type Row<P extends ReadPath> = Body<P> extends (infer Each)[] ? Each : never;
+/** Lists that need nothing but the organization. */
+export type ListPath = { [P in ReadPath]: Body<P> extends unknown[] ? P : never }[ReadPath];
 type Context = { signal: AbortSignal };
 type QueryKey = readonly unknown[];
 

@@ -1,7 +1,8 @@
-/** Routes of the console. Each page is loaded when it is first opened; paths.ts builds the links. */
+/** Routes of the console. Each page is loaded when it is first opened; paths.ts builds the links, areas.ts lists most pages. */
 import { Button, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { createBrowserRouter, Navigate, Outlet } from 'react-router';
+import { areas } from './areas.ts';
 import { AuthLayout } from './components/auth-layout.tsx';
 import { MovedOrganizations } from './components/moved-organizations.tsx';
 import { NotFound, RouteError } from './components/route-error.tsx';
@@ -14,38 +15,16 @@ import { NewOrganization } from './welcome/new-organization.tsx';
 type Module = { default: React.ComponentType };
 const page = (load: () => Promise<Module>) => async () => ({ Component: (await load()).default });
 
-/** Pages below /o/:org/; pages of a project are also below `p/:prj/`. */
+/** Pages below /o/:org/: those of areas.ts, also below `p/:prj/` if projects have them, and others. */
 const organizationPages = [
-  { index: true, lazy: page(() => import('./pages/overview/overview.tsx')) },
-  { path: 'occurrences', lazy: page(() => import('./pages/occurrences/occurrences.tsx')) },
-  { path: 'occurrences/:identifier', lazy: page(() => import('./pages/occurrences/occurrence.tsx')) },
-  { path: 'activity', lazy: page(() => import('./pages/activity/activity.tsx')) },
-  { path: 'escalations', lazy: page(() => import('./pages/escalations.tsx')) },
-  { path: 'sandbox', lazy: page(() => import('./pages/sandbox.tsx')) },
-  { path: 'categories', lazy: page(() => import('./pages/categories/categories.tsx')) },
-  { path: 'categories/:category', lazy: page(() => import('./pages/categories/category.tsx')) },
-  { path: 'new-category', lazy: page(() => import('./pages/categories/new-category.tsx')) },
-  { path: 'users', lazy: page(() => import('./pages/users/users.tsx')) },
-  { path: 'users/:username', lazy: page(() => import('./pages/users/user.tsx')) },
-  { path: 'suppressions', lazy: page(() => import('./pages/suppressions/suppressions.tsx')) },
-  { path: 'webhooks', lazy: page(() => import('./pages/webhooks/webhooks.tsx')) },
-  { path: 'webhooks/:webhook', lazy: page(() => import('./pages/webhooks/webhook.tsx')) },
-  { path: 'keys', lazy: page(() => import('./pages/keys/keys.tsx')) },
-  { path: 'audit', lazy: page(() => import('./pages/audit.tsx')) },
-  { path: 'team', lazy: page(() => import('./pages/team.tsx')) },
-  { path: 'settings', lazy: page(() => import('./pages/settings/settings.tsx')) },
+  ...areas.flatMap(({ path, page: own, pages = {}, isOfProject }) =>
+    Object.entries({ [path]: own, ...pages }).flatMap(([at, load]) =>
+      (isOfProject ? ['', 'p/:prj/'] : ['']).map(prefix => ({ path: `${prefix}${at}`, lazy: page(load) })),
+    ),
+  ),
   { path: 'account', lazy: page(() => import('./pages/account/account.tsx')) },
   { path: 'p/:prj/a/:app/e/:evt', lazy: page(() => import('./pages/event.tsx')) },
   { path: 'p/:prj/a/:app/e/:evt/n/:notification', lazy: page(() => import('./pages/notification.tsx')) },
-  ...['', 'p/:prj/'].flatMap(prefix => [
-    { path: `${prefix}events`, lazy: page(() => import('./pages/events.tsx')) },
-    { path: `${prefix}layouts`, lazy: page(() => import('./pages/layouts.tsx')) },
-    { path: `${prefix}layouts/:layout`, lazy: page(() => import('./pages/layout.tsx')) },
-    { path: `${prefix}channels`, lazy: page(() => import('./pages/channels/channels.tsx')) },
-    { path: `${prefix}channels/:channel`, lazy: page(() => import('./pages/channels/channel.tsx')) },
-    { path: `${prefix}new-channel`, lazy: page(() => import('./pages/channels/new-channel.tsx')) },
-    { path: `${prefix}lists`, lazy: page(() => import('./pages/lists/lists.tsx')) },
-  ]),
   { path: 'p/:prj/lists/:pk', lazy: page(() => import('./pages/lists/list.tsx')) },
   { path: 'p/:prj/lists/:pk/import', lazy: page(() => import('./pages/lists/import.tsx')) },
 ];

@@ -4,6 +4,7 @@
  * scope is reported as not found.
  */
 import { type TSchema, Type } from 'typebox';
+import { type NounName, nouns, type PathNoun, parentOf, pathNouns } from '../core/configuration/document.ts';
 import { AppError, type ErrorCode } from '../core/errors.ts';
 import type { Scope } from '../core/identity/permissions.ts';
 import { isUuid } from '../core/ids.ts';
@@ -12,8 +13,7 @@ import { findDistributionList } from '../db/audience/distribution-lists.ts';
 import { findInboxMessage } from '../db/audience/inbox.ts';
 import { findMember as findListMember } from '../db/audience/members.ts';
 import { findSuppression } from '../db/audience/suppressions.ts';
-import { findRow } from '../db/configuration/rows.ts';
-import { findWebhook } from '../db/configuration/webhooks.ts';
+import { findRow, type RowNoun, type RowOf } from '../db/configuration/rows.ts';
 import { findAttachment } from '../db/history/attachments.ts';
 import { findDelivery } from '../db/history/delivery-list.ts';
 import { findOccurrence } from '../db/history/occurrences.ts';
@@ -22,9 +22,8 @@ import { findInvite } from '../db/identity/invites.ts';
 import { findKey } from '../db/identity/keys.ts';
 import { findMember } from '../db/identity/memberships.ts';
 import { findUser } from '../services/audience/users.ts';
-import { findLayout, findVersionOfLayout } from '../services/configuration/layouts.ts';
-import { findVersionOfMessage } from '../services/configuration/notifications.ts';
 import type { ResolvedPath } from '../services/configuration/organizations.ts';
+import { findVersion } from '../services/configuration/versions.ts';
 import type { Deps } from '../services/deps.ts';
 
 type Id = { id: number };
@@ -48,7 +47,43 @@ interface PathParameter {
   resolve(at: never, text: string): object | undefined | Promise<object | undefined>;
 }
 
+type EntryNoun = Exclude<RowNoun, PathNoun>;
+
+/** The parameters of configuration nouns: the slug, or the id if there is none. */
+const nounParameters = Object.fromEntries(
+  (Object.keys(nouns) as NounName[])
+    .filter(noun => noun !== 'organization' && !pathNouns.some(part => part === noun))
+    .map(noun => [noun, parameterOf(noun as EntryNoun)]),
+) as unknown as { [N in EntryNoun]: NounParameter<N> };
+
+interface NounParameter<N extends EntryNoun> extends PathParameter {
+  resolve(at: ResolveContext, text: string): Promise<{ [noun in N]: RowOf<N> } | undefined>;
+}
+
+function parameterOf(noun: EntryNoun): PathParameter {
+  const missing: PathParameter['missing'] = [`${noun}.not_found`, noun];
+  const { parent: above } = parentOf(noun);
+  type Above = ResolveContext & { [part in PathNoun]?: Id };
+  const find = async ({ deps, organization, ...at }: Above, by: { slug: string } | { id: number }) => {
+    const parent = above && (at[above]?.id ?? null);
+    const row = await findRow(deps.db, organization.id, noun, { parent, ...by });
+    return row && { [noun]: row };
+  };
+  return nouns[noun].key === 'slug'
+    ? {
+        schema: Type.String({ description: `Slug of the ${noun}.` }),
+        missing,
+        resolve: (at, slug) => find(at, { slug }),
+      }
+    : {
+        schema: Type.Integer({ description: `Id of the ${noun}.` }),
+        missing,
+        resolve: byId((at, id) => find(at, { id })),
+      };
+}
+
 export const pathParameters = {
+  ...nounParameters,
   org: {
     schema: Type.String({ description: 'Slug of the organization.' }),
     missing: ['organization.not_found', 'organization'],
@@ -75,18 +110,6 @@ export const pathParameters = {
     schema: Type.String({ description: 'Slug of the event.' }),
     missing: ['event.not_found', 'event'],
     resolve: ({ path }: ResolveContext) => path?.event && { event: path.event },
-  },
-  category: {
-    schema: Type.String({ description: 'Slug of the category.' }),
-    resolve: ({ deps, organization }: ResolveContext, slug: string) =>
-      named('category', findRow(deps.db, organization.id, 'category', { slug })),
-  },
-  channel: {
-    schema: Type.String({ description: 'Slug of the channel.' }),
-    resolve: async ({ deps, organization, project }: ResolveContext, slug: string) => {
-      const row = await findRow(deps.db, organization.id, 'channel', { parent: project?.id ?? null, slug });
-      return row && { channel: { id: row.id, slug } };
-    },
   },
   username: {
     schema: Type.String({ description: 'Username of the user: the email in lower case.' }),
@@ -163,18 +186,6 @@ export const pathParameters = {
       (await findInvite(deps.db, organization.id, id)) ? { invite: { id } } : undefined,
     ),
   },
-  notification: {
-    schema: Type.Integer({ description: 'Id of the notification.' }),
-    resolve: byId(({ deps, organization, event }: ResolveContext<'event'>, id) =>
-      named('notification', findRow(deps.db, organization.id, 'notification', { parent: event.id, id })),
-    ),
-  },
-  layout: {
-    schema: Type.Integer({ description: 'Id of the layout.' }),
-    resolve: byId(({ deps, organization, project }: ResolveContext, id) =>
-      named('layout', findLayout(deps, organization.id, project?.id ?? null, id)),
-    ),
-  },
   version: {
     schema: Type.Integer({ description: 'Number of the version.' }),
     resolve: byId(
@@ -182,18 +193,11 @@ export const pathParameters = {
         { deps, organization, layout, notification }: ResolveContext<'notification'> & { layout?: Id },
         number,
       ) => {
-        if (number > maxVersion) return undefined;
-        const version = layout
-          ? await findVersionOfLayout(deps, organization.id, layout.id, number)
-          : await findVersionOfMessage(deps, organization.id, notification.id, number);
-        return version && { version: { number } };
+        const [noun, { id }] = layout ? (['layout', layout] as const) : (['notification', notification] as const);
+        const version = await findVersion(deps, organization.id, noun, id, number);
+        return version && { version };
       },
     ),
-  },
-  webhook: {
-    schema: Type.String({ description: 'Slug of the webhook.' }),
-    resolve: ({ deps, organization }: ResolveContext, slug: string) =>
-      named('webhook', findWebhook(deps.db, organization.id, { slug })),
   },
   hook_message: {
     schema: Type.Integer({ description: 'Id of the message.' }),
@@ -282,9 +286,6 @@ function entriesOf(params: Params): [PathParameterName, string][] {
 function entryOf(name: PathParameterName): PathParameter {
   return pathParameters[name];
 }
-
-/** Maximum of a PostgreSQL integer. */
-const maxVersion = 2 ** 31 - 1;
 
 /** Names what a lookup found. */
 async function named<Name extends string, Resource>(name: Name, finding: Promise<Resource | undefined>) {

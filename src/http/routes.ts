@@ -1,7 +1,7 @@
 /**
  * The whole API: method, path, permission and endpoint of every route. `public` routes need no credentials, `account`
  * routes need a signed-in account, and all others an API key or a role with the permission: see
- * core/identity/permissions.ts and core/identity/roles.ts.
+ * core/identity/permissions.ts and core/identity/roles.ts. `entryRoutes` are the five alike routes of a configuration noun.
  */
 
 import * as devices from './audience/devices.ts';
@@ -51,7 +51,7 @@ import * as sessions from './identity/sessions.ts';
 import * as twoFactor from './identity/two-factor.ts';
 import * as audit from './operations/audit.ts';
 import * as ping from './operations/ping.ts';
-import { del, get, patch, post, put, type Route } from './server/route.ts';
+import { del, entryRoutes, get, patch, post, put, type Route } from './server/route.ts';
 
 // biome-ignore format: one line for each route, however long
 export const routes: readonly Route[] = [
@@ -65,12 +65,12 @@ export const routes: readonly Route[] = [
   patch('/api/o/:org/u/:username/', 'user:write', users.updateUser),
   get('/api/o/:org/u/:username/address/', 'user:read', users.listUserAddresses),
   post('/api/o/:org/u/:username/address/', 'user:write', users.addUserAddress),
-  get('/api/o/:org/p/', 'organization:read', projects.listProjects),
-  get('/api/o/:org/p/:prj/', 'organization:read', projects.retrieveProject),
-  get('/api/o/:org/c/', 'organization:read', channels.listOrganizationChannels),
-  get('/api/o/:org/p/:prj/c/', 'organization:read', channels.listProjectChannels),
-  get('/api/o/:org/p/:prj/a/', 'organization:read', applications.listApplications),
-  get('/api/o/:org/p/:prj/a/:app/e/', 'event:list', events.listEvents),
+  get('/api/o/:org/p/', 'organization:read', projects.entry.list),
+  get('/api/o/:org/p/:prj/', 'organization:read', projects.entry.retrieve),
+  get('/api/o/:org/c/', 'organization:read', channels.ofOrganization.list),
+  get('/api/o/:org/p/:prj/c/', 'organization:read', channels.ofProject.list),
+  get('/api/o/:org/p/:prj/a/', 'organization:read', applications.entry.list),
+  get('/api/o/:org/p/:prj/a/:app/e/', 'event:list', events.entry.list),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/trigger/', 'event:trigger', events.triggerEvent),
   get('/api/o/:org/p/:prj/d/', 'distributionlist:read', distributionLists.listDistributionLists),
   post('/api/o/:org/p/:prj/d/', 'distributionlist:write', distributionLists.createDistributionList),
@@ -92,15 +92,15 @@ export const routes: readonly Route[] = [
   put('/api/o/:org/two-factor/', 'security:write', organizations.requireTwoFactor),
 
   // Projects and applications
-  post('/api/o/:org/p/', 'organization:write', projects.createProject),
-  patch('/api/o/:org/p/:prj/', 'organization:write', projects.updateProject),
-  del('/api/o/:org/p/:prj/', 'organization:write', projects.deleteProject),
+  post('/api/o/:org/p/', 'organization:write', projects.entry.create),
+  patch('/api/o/:org/p/:prj/', 'organization:write', projects.entry.update),
+  del('/api/o/:org/p/:prj/', 'organization:write', projects.entry.delete),
   post('/api/o/:org/p/:prj/pause/', 'event:write', pausing.pauseProject),
   post('/api/o/:org/p/:prj/resume/', 'event:write', pausing.resumeProject),
-  post('/api/o/:org/p/:prj/a/', 'organization:write', applications.createApplication),
-  get('/api/o/:org/p/:prj/a/:app/', 'organization:read', applications.retrieveApplication),
-  patch('/api/o/:org/p/:prj/a/:app/', 'organization:write', applications.updateApplication),
-  del('/api/o/:org/p/:prj/a/:app/', 'organization:write', applications.deleteApplication),
+  post('/api/o/:org/p/:prj/a/', 'organization:write', applications.entry.create),
+  get('/api/o/:org/p/:prj/a/:app/', 'organization:read', applications.entry.retrieve),
+  patch('/api/o/:org/p/:prj/a/:app/', 'organization:write', applications.entry.update),
+  del('/api/o/:org/p/:prj/a/:app/', 'organization:write', applications.entry.delete),
   post('/api/o/:org/p/:prj/a/:app/register/', 'user:write', registrations.registerUser),
   post('/api/o/:org/p/:prj/a/:app/unregister/:username/', 'user:write', registrations.unregisterUser),
   post('/api/o/:org/p/:prj/a/:app/attachments/', 'event:trigger', attachments.uploadAttachment),
@@ -108,10 +108,10 @@ export const routes: readonly Route[] = [
   post('/api/o/:org/p/:prj/a/:app/resume/', 'event:write', pausing.resumeApplication),
 
   // Events
-  post('/api/o/:org/p/:prj/a/:app/e/', 'event:write', events.createEvent),
-  get('/api/o/:org/p/:prj/a/:app/e/:evt/', 'event:list', events.retrieveEvent),
-  patch('/api/o/:org/p/:prj/a/:app/e/:evt/', 'event:write', events.updateEvent),
-  del('/api/o/:org/p/:prj/a/:app/e/:evt/', 'event:write', events.deleteEvent),
+  post('/api/o/:org/p/:prj/a/:app/e/', 'event:write', events.entry.create),
+  get('/api/o/:org/p/:prj/a/:app/e/:evt/', 'event:list', events.entry.retrieve),
+  patch('/api/o/:org/p/:prj/a/:app/e/:evt/', 'event:write', events.entry.update),
+  del('/api/o/:org/p/:prj/a/:app/e/:evt/', 'event:write', events.entry.delete),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/pause/', 'event:write', pausing.pauseEvent),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/resume/', 'event:write', pausing.resumeEvent),
   get('/api/o/:org/p/:prj/a/:app/e/:evt/digests/', 'occurrence:read', digests.listDigests),
@@ -120,18 +120,10 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/event/', 'event:list', events.listOrganizationEvents),
 
   // Categories
-  get('/api/o/:org/categories/', 'category:read', categories.listCategories),
-  post('/api/o/:org/categories/', 'category:write', categories.createCategory),
-  get('/api/o/:org/categories/:category/', 'category:read', categories.retrieveCategory),
-  patch('/api/o/:org/categories/:category/', 'category:write', categories.updateCategory),
-  del('/api/o/:org/categories/:category/', 'category:write', categories.deleteCategory),
+  ...entryRoutes('/api/o/:org/categories/', 'category', 'category', categories.entry),
 
   // Notifications and their messages
-  get('/api/o/:org/p/:prj/a/:app/e/:evt/n/', 'notification:read', notifications.listNotifications),
-  post('/api/o/:org/p/:prj/a/:app/e/:evt/n/', 'notification:write', notifications.createNotification),
-  get('/api/o/:org/p/:prj/a/:app/e/:evt/n/:notification/', 'notification:read', notifications.retrieveNotification),
-  patch('/api/o/:org/p/:prj/a/:app/e/:evt/n/:notification/', 'notification:write', notifications.updateNotification),
-  del('/api/o/:org/p/:prj/a/:app/e/:evt/n/:notification/', 'notification:write', notifications.deleteNotification),
+  ...entryRoutes('/api/o/:org/p/:prj/a/:app/e/:evt/n/', 'notification', 'notification', notifications.entry),
   put('/api/o/:org/p/:prj/a/:app/e/:evt/n/:notification/message/', 'template:write', notifications.writeMessage),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/n/:notification/test/', 'event:trigger', notifications.testNotification),
   get('/api/o/:org/p/:prj/a/:app/e/:evt/n/:notification/versions/', 'template:read', notifications.listMessageVersions),
@@ -139,35 +131,27 @@ export const routes: readonly Route[] = [
   post('/api/o/:org/p/:prj/a/:app/e/:evt/preview/', 'template:read', preview.previewMessage),
 
   // Layouts
-  get('/api/o/:org/l/', 'template:read', layouts.listOrganizationLayouts),
-  post('/api/o/:org/l/', 'template:write', layouts.createOrganizationLayout),
-  get('/api/o/:org/l/:layout/', 'template:read', layouts.retrieveOrganizationLayout),
-  patch('/api/o/:org/l/:layout/', 'template:write', layouts.updateOrganizationLayout),
-  del('/api/o/:org/l/:layout/', 'template:write', layouts.deleteOrganizationLayout),
+  ...entryRoutes('/api/o/:org/l/', 'layout', 'template', layouts.ofOrganization),
   get('/api/o/:org/l/:layout/versions/', 'template:read', layouts.listOrganizationLayoutVersions),
   get('/api/o/:org/l/:layout/versions/:version/', 'template:read', layouts.retrieveOrganizationLayoutVersion),
-  get('/api/o/:org/p/:prj/l/', 'template:read', layouts.listProjectLayouts),
-  post('/api/o/:org/p/:prj/l/', 'template:write', layouts.createProjectLayout),
-  get('/api/o/:org/p/:prj/l/:layout/', 'template:read', layouts.retrieveProjectLayout),
-  patch('/api/o/:org/p/:prj/l/:layout/', 'template:write', layouts.updateProjectLayout),
-  del('/api/o/:org/p/:prj/l/:layout/', 'template:write', layouts.deleteProjectLayout),
+  ...entryRoutes('/api/o/:org/p/:prj/l/', 'layout', 'template', layouts.ofProject),
   get('/api/o/:org/p/:prj/l/:layout/versions/', 'template:read', layouts.listProjectLayoutVersions),
   get('/api/o/:org/p/:prj/l/:layout/versions/:version/', 'template:read', layouts.retrieveProjectLayoutVersion),
 
   // Channels
-  post('/api/o/:org/c/', 'channel:write', channels.createOrganizationChannel),
-  get('/api/o/:org/c/:channel/', 'channel:read', channels.retrieveOrganizationChannel),
-  patch('/api/o/:org/c/:channel/', 'channel:write', channels.updateOrganizationChannel),
-  del('/api/o/:org/c/:channel/', 'channel:write', channels.deleteOrganizationChannel),
+  post('/api/o/:org/c/', 'channel:write', channels.ofOrganization.create),
+  get('/api/o/:org/c/:channel/', 'channel:read', channels.ofOrganization.retrieve),
+  patch('/api/o/:org/c/:channel/', 'channel:write', channels.ofOrganization.update),
+  del('/api/o/:org/c/:channel/', 'channel:write', channels.ofOrganization.delete),
   post('/api/o/:org/c/:channel/pause/', 'channel:write', pausing.pauseOrganizationChannel),
   post('/api/o/:org/c/:channel/resume/', 'channel:write', pausing.resumeOrganizationChannel),
   post('/api/o/:org/c/:channel/test/', 'channel:write', channels.testOrganizationChannel),
   get('/api/o/:org/c/:channel/domain/', 'channel:read', domainChecks.checkOrganizationChannelDomain),
   get('/api/o/:org/channel/', 'channel:read', channels.listChannelDetails),
-  post('/api/o/:org/p/:prj/c/', 'channel:write', channels.createProjectChannel),
-  get('/api/o/:org/p/:prj/c/:channel/', 'channel:read', channels.retrieveProjectChannel),
-  patch('/api/o/:org/p/:prj/c/:channel/', 'channel:write', channels.updateProjectChannel),
-  del('/api/o/:org/p/:prj/c/:channel/', 'channel:write', channels.deleteProjectChannel),
+  post('/api/o/:org/p/:prj/c/', 'channel:write', channels.ofProject.create),
+  get('/api/o/:org/p/:prj/c/:channel/', 'channel:read', channels.ofProject.retrieve),
+  patch('/api/o/:org/p/:prj/c/:channel/', 'channel:write', channels.ofProject.update),
+  del('/api/o/:org/p/:prj/c/:channel/', 'channel:write', channels.ofProject.delete),
   post('/api/o/:org/p/:prj/c/:channel/pause/', 'channel:write', pausing.pauseProjectChannel),
   post('/api/o/:org/p/:prj/c/:channel/resume/', 'channel:write', pausing.resumeProjectChannel),
   post('/api/o/:org/p/:prj/c/:channel/test/', 'channel:write', channels.testProjectChannel),
@@ -268,11 +252,7 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/u/:username/deliveries/', 'user:read', deliveries.listUserDeliveries),
 
   // Webhooks
-  get('/api/o/:org/webhooks/', 'webhook:read', webhooks.listWebhooks),
-  post('/api/o/:org/webhooks/', 'webhook:write', webhooks.createWebhook),
-  get('/api/o/:org/webhooks/:webhook/', 'webhook:read', webhooks.retrieveWebhook),
-  patch('/api/o/:org/webhooks/:webhook/', 'webhook:write', webhooks.updateWebhook),
-  del('/api/o/:org/webhooks/:webhook/', 'webhook:write', webhooks.deleteWebhook),
+  ...entryRoutes('/api/o/:org/webhooks/', 'webhook', 'webhook', webhooks.entry),
   post('/api/o/:org/webhooks/:webhook/enable/', 'webhook:write', webhooks.enableWebhook),
   post('/api/o/:org/webhooks/:webhook/rotate/', 'webhook:write', webhooks.rotateWebhookSecret),
   post('/api/o/:org/webhooks/:webhook/test/', 'webhook:write', webhooks.testWebhook),

@@ -11,23 +11,19 @@ import {
   IconBuilding,
   IconFolder,
   IconHelp,
-  IconKey,
   IconKeyboard,
   IconLayout,
   IconLogout,
   IconMoon,
   IconPlus,
   IconSearch,
-  IconTags,
   IconUser,
   IconUserCircle,
-  IconUserPlus,
-  IconWebhook,
 } from '@tabler/icons-react';
 import { useEffect, useState } from 'react';
 import { useNavigate } from 'react-router';
+import { areas, pathOf } from '../areas.ts';
 import { getChannelType } from '../channel-types.ts';
-import { navEntries } from '../nav.ts';
 import { to, useOrg, useProject } from '../paths.ts';
 import { useCan, useSession } from '../session.tsx';
 import { texts } from '../texts/common.ts';
@@ -99,26 +95,6 @@ export default function Palette({ openCount }: { openCount: number }) {
       })),
     ],
     [
-      texts.categories,
-      found.categories.map(({ slug, name }) => ({
-        id: `category ${slug}`,
-        label: name,
-        description: slug,
-        icon: IconTags,
-        run: go(to.category(org, slug)),
-      })),
-    ],
-    [
-      texts.webhooks,
-      found.webhooks.map(({ slug, name, url }) => ({
-        id: `webhook ${slug}`,
-        label: name,
-        description: url,
-        icon: IconWebhook,
-        run: go(to.webhook(org, slug)),
-      })),
-    ],
-    [
       texts.layouts,
       found.layouts.map(({ id, name, prj }) => ({
         id: `layout ${prj}/${id}`,
@@ -128,16 +104,10 @@ export default function Palette({ openCount }: { openCount: number }) {
         run: go(to.layout(org, id, prj)),
       })),
     ],
-    [
-      texts.keys,
-      found.keys.map(({ id, name }) => ({
-        id: `key ${id}`,
-        label: name,
-        description: `bf_${id}_…`,
-        icon: IconKey,
-        run: go(to.keys(org)),
-      })),
-    ],
+    ...found.collections.map(({ area, rows }): [string, Command[]] => [
+      area.label,
+      rows.map(({ path, ...row }) => ({ ...row, icon: area.icon, run: go(path) })),
+    ]),
     [
       texts.users,
       found.users.map(({ username, first_name, last_name }) => ({
@@ -221,9 +191,14 @@ function usePages(go: Go): Command[] {
   const can = useCan();
   const [project] = useProject();
   const { organizations } = useSession();
-  const pages = navEntries
-    .filter(entry => can(entry.permission))
-    .map(({ label, path, icon }) => ({ id: `page ${label}`, label, icon, run: go(path(org, project)) }));
+  const pages = areas
+    .filter(area => can(area.permission))
+    .map(area => ({
+      id: `page ${area.label}`,
+      label: area.label,
+      icon: area.icon,
+      run: go(pathOf(area, org, project)),
+    }));
   const others = organizations
     .filter(({ slug }) => slug !== org)
     .map(({ slug, name }) => ({
@@ -249,30 +224,9 @@ function useActions(go: Go, createOrganization: () => void): Command[] {
   const scheme = useComputedColorScheme('light', { getInitialValueInEffect: false });
   const other = scheme === 'dark' ? 'light' : 'dark';
   const signOut = useSignOut();
-  const guarded: (Omit<Command, 'id'> & { permission: string })[] = [
-    { permission: 'channel:write', label: texts.newChannel, icon: IconPlus, run: go(to.newChannel(org, project)) },
-    { permission: 'organization:write', label: texts.newProject, icon: IconPlus, run: go(`${to.events(org)}?new`) },
-    {
-      permission: 'event:write',
-      label: texts.newEvent,
-      icon: IconPlus,
-      run: go(`${to.events(org, project)}?new-event`),
-    },
-    { permission: 'template:write', label: texts.newLayout, icon: IconPlus, run: go(to.layout(org, 'new', project)) },
-    { permission: 'user:write', label: texts.newUser, icon: IconPlus, run: go(`${to.users(org)}?new`) },
-    {
-      permission: 'distributionlist:write',
-      label: texts.newList,
-      icon: IconPlus,
-      run: go(`${to.lists(org, project)}?new`),
-    },
-    { permission: 'category:write', label: texts.newCategory, icon: IconPlus, run: go(to.newCategory(org)) },
-    { permission: 'webhook:write', label: texts.newWebhook, icon: IconPlus, run: go(`${to.webhooks(org)}?new`) },
-    { permission: 'key:write', label: texts.newKey, icon: IconPlus, run: go(`${to.keys(org)}?new`) },
-    { permission: 'account:write', label: texts.inviteMember, icon: IconUserPlus, run: go(`${to.team(org)}?new`) },
-  ];
+  const creations = areas.flatMap(({ create = [] }) => create).filter(({ permission }) => can(permission));
   const own: Omit<Command, 'id'>[] = [
-    ...guarded.filter(({ permission }) => can(permission)),
+    ...creations.map(({ label, icon = IconPlus, path }) => ({ label, icon, run: go(path(org, project)) })),
     ...(account.admin ? [{ label: texts.newOrganization, icon: IconBuilding, run: createOrganization }] : []),
     { label: texts.switchToMode(other), icon: IconMoon, run: () => setColorScheme(other) },
     { label: texts.keyboardShortcuts, icon: IconKeyboard, run: openShortcutHelp },

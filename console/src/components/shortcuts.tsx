@@ -3,7 +3,7 @@ import { Group, Kbd, Stack, Text } from '@mantine/core';
 import { modals } from '@mantine/modals';
 import { useEffect, useRef } from 'react';
 import { useNavigate } from 'react-router';
-import { navEntries } from '../nav.ts';
+import { areas, pathOf } from '../areas.ts';
 import { useOrg, useProject } from '../paths.ts';
 import { useCan } from '../session.tsx';
 import { texts } from '../texts/common.ts';
@@ -38,8 +38,8 @@ export function useShortcuts({ search }: { search: () => void }): void {
       }
       if (event.timeStamp - wentAt.current > sequenceMs || wentAt.current === 0) return;
       wentAt.current = 0;
-      const entry = navEntries.find(({ key, permission }) => key === event.key && can(permission));
-      if (entry && org) navigate(entry.path(org, project));
+      const area = areas.find(({ key, permission }) => key === event.key && can(permission));
+      if (area && org) navigate(pathOf(area, org, project));
     };
     document.addEventListener('keydown', onKey);
     return () => document.removeEventListener('keydown', onKey);
@@ -71,7 +71,7 @@ export function openShortcutHelp(): void {
         <Line keys={['Ctrl', 'S']} does={texts.saveChanges} />
         <Line keys={['/']} does={texts.search} />
         <Line keys={['?']} does={texts.showKeyboardShortcuts} />
-        {navEntries.map(({ label, key }) => (
+        {areas.map(({ label, key }) => (
           <Line key={key} keys={['g', key]} does={texts.goTo(label)} />
         ))}
       </Stack>

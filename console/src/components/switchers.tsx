@@ -4,7 +4,7 @@ import { IconCheck, IconExternalLink, IconPlus, IconSelector } from '@tabler/ico
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation, useNavigate } from 'react-router';
-import { entryAt } from '../nav.ts';
+import { areaAt, pathOf } from '../areas.ts';
 import { to, useOrg, useProject } from '../paths.ts';
 import { read } from '../queries.ts';
 import { useOrganization, useSession } from '../session.tsx';
@@ -115,14 +115,14 @@ export function ProjectSwitcher() {
   const { pathname } = useLocation();
   const [project, choose] = useProject();
   const { data: projects = [] } = useProjects();
-  const entry = entryAt(pathname, org);
+  const area = areaAt(pathname, org);
   const option = (slug: string | undefined, name: string) => ({
     key: slug ?? '',
     name,
     chosen: slug === project,
     choose: () => {
       choose(slug);
-      if (entry) navigate(entry.path(org, slug));
+      if (area) navigate(pathOf(area, org, slug));
     },
   });
   const options = [option(undefined, texts.allProjects), ...projects.map(({ slug, name }) => option(slug, name))];

@@ -1,8 +1,8 @@
 /** Search results of the palette. Small collections are loaded once; users and occurrences are searched by the API. */
 import { useDebouncedValue } from '@mantine/hooks';
-import { useQuery } from '@tanstack/react-query';
+import { useQueries, useQuery } from '@tanstack/react-query';
 import { api, take } from '../api.ts';
-import { useCategories } from '../categories.ts';
+import { areas } from '../areas.ts';
 import { useLayouts } from '../layouts/use-layouts.ts';
 import { useOrg, useProject } from '../paths.ts';
 import { combine, read } from '../queries.ts';
@@ -38,16 +38,8 @@ export function usePaletteSearch(query: string) {
     enabled: can('distributionlist:read'),
     staleTime: 60_000,
   });
-  const keys = useQuery({
-    ...read('/api/o/{org}/k/', { path: { org } }),
-    enabled: can('key:read'),
-  });
-  const categories = useCategories();
-  const webhooks = useQuery({
-    ...read('/api/o/{org}/webhooks/', { path: { org } }),
-    enabled: can('webhook:read'),
-    staleTime: 60_000,
-  });
+  const searchable = areas.flatMap(area => (area.find && can(area.permission) ? [{ area, find: area.find }] : []));
+  const loaded = useQueries({ queries: searchable.map(({ find }) => ({ ...find.query(org), staleTime: 60_000 })) });
   const users = useQuery({
     ...read('/api/o/{org}/u/', { path: { org }, query: { search, limit: maxResults } }),
     enabled: isName && can('user:read'),
@@ -62,9 +54,7 @@ export function usePaletteSearch(query: string) {
     channels: configured.data?.channels ?? [],
     layouts: layouts.data ?? [],
     lists: lists.data ?? [],
-    keys: keys.data ?? [],
-    categories: categories.data ?? [],
-    webhooks: webhooks.data ?? [],
+    collections: searchable.map(({ area, find }, i) => ({ area, rows: find.show(org, loaded[i]?.data ?? []) })),
     users: isName ? (users.data ?? []) : [],
     occurrences: isIdentifier ? (occurrences.data ?? []) : [],
     searching: users.isFetching || occurrences.isFetching || search !== query,

@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from '../json.ts';
 import type { Step } from './diff.ts';
-import { type NounName, sections } from './document.ts';
+import { sectionsOf } from './document.ts';
 import { toProviderEntry } from './fields.ts';
 
 export interface NewAuditEntry {
@@ -34,9 +34,9 @@ const nestedFields = new Set(['id', 'secret', 'members', 'addresses', 'newUsers'
 
 /** Leaves out secrets and sections: the objects in them have their own steps. */
 function ownFields(noun: Step['noun'], state: object): JsonObject {
-  const below = sections[noun as NounName] ?? {};
+  const below = new Set(sectionsOf(noun).map(([section]) => section));
   const own = Object.entries(state).filter(
-    ([field, value]) => value !== undefined && !nestedFields.has(field) && !(field in below),
+    ([field, value]) => value !== undefined && !nestedFields.has(field) && !below.has(field),
   );
   return Object.fromEntries(own);
 }

@@ -16,7 +16,7 @@ import { findRetryMistake } from '../history/retries.ts';
 import { cleanJson, isObject, type JsonObject } from '../json.ts';
 import type { CheckTemplate } from '../render/compile.ts';
 import { fold, isEmail, readAddress } from '../text/text.ts';
-import { Document } from './document.ts';
+import { Document, type NounName, nouns, sectionsOf } from './document.ts';
 import { checkLayout, checkLocale, checkMessage, type ReportError } from './messages.ts';
 import type { ProviderEntry } from './nouns/channel.ts';
 import { media } from './nouns/schemas.ts';
@@ -52,11 +52,8 @@ export function* checkDocument(
     const report = (at: string, message: string) => {
       if (reported++ < maxReported) addError(errors, at, message);
     };
-    const organizations = entries(document.organizations, 'organizations');
-    refuseDuplicates(organizations, 'slug', report);
-    for (const organization of organizations) {
-      yield* checkOrganization(organization, { report, checkProvider, checkTemplate, references });
-    }
+    const checker = { report, checkProvider, checkTemplate, references };
+    yield* checkSection('organization', document.organizations, 'organizations', {}, checker);
   }
   throwIfAny(errors);
   return { document: document as Document, references };
@@ -79,49 +76,79 @@ interface Checker {
   references: Reference[];
 }
 
-function* checkOrganization({ at, entry }: Entry, checker: Checker): Generator<void, void> {
-  const { report } = checker;
-  yield* checkChannels(entry.channels, `${at}/channels`, checker);
-  yield* checkLayouts(entry.layouts, `${at}/layouts`, checker);
-  checkCategories(entry.categories, `${at}/categories`, report);
-  checkWebhooks(entry.webhooks, `${at}/webhooks`, report);
-  checkTimezone(entry.timezone, `${at}/timezone`, report);
-  if (isObject(entry.quiet_hours)) {
+/** What an entry is in. */
+interface Scope {
+  organization?: JsonObject;
+  /** Of the users in the file; undefined: it does not manage them. */
+  usernames?: Set<string>;
+  refer?: Refer;
+}
+
+/** Checks the siblings of one section, and everything below them. */
+function* checkSection(
+  noun: NounName | 'user' | 'list',
+  value: unknown,
+  at: string,
+  scope: Scope,
+  checker: Checker,
+): Generator<void, void> {
+  const siblings = entries(value, at);
+  refuseDuplicates(siblings, noun === 'user' ? 'email' : noun === 'list' ? 'name' : nouns[noun].key, checker.report, {
+    isExact: noun === 'notification',
+  });
+  for (const one of siblings) {
+    yield;
+    yield* checks[noun]?.(one, checker, scope) ?? [];
+    const inside = narrow(scope, noun, one.entry, checker);
+    for (const [section, child] of sectionsOf(noun)) {
+      yield* checkSection(child, one.entry[section], `${one.at}/${section}`, inside, checker);
+    }
+  }
+}
+
+/** Returns the scope of what is in the entry. */
+function narrow(scope: Scope, noun: string, entry: JsonObject, checker: Checker): Scope {
+  if (noun === 'project') return { ...scope, refer: createRefer(scope.organization!, entry, checker) };
+  if (noun !== 'organization') return scope;
+  const users = entries(entry.users, '').map(user => fold(text(user.entry.email)));
+  return { organization: entry, usernames: entry.users === undefined ? undefined : new Set(users) };
+}
+
+type Check = (one: Entry, checker: Checker, scope: Scope) => Generator<void, void> | void;
+
+/** Rules that schemas cannot express. */
+const checks: { [noun in NounName | 'user' | 'list']?: Check } = {
+  organization: ({ at, entry }, { report }) => {
+    checkTimezone(entry.timezone, `${at}/timezone`, report);
+    if (!isObject(entry.quiet_hours)) return;
     for (const [field, message] of Object.entries(findQuietMistakes(entry.quiet_hours))) {
       report(`${at}/quiet_hours/${field}`, message);
     }
-  }
-  const users = entries(entry.users, `${at}/users`);
-  refuseDuplicates(users, 'email', report);
-  for (const user of users) {
-    checkLocale(user.entry.locale, `${user.at}/locale`, report);
-    checkTimezone(user.entry.timezone, `${user.at}/timezone`, report);
-    yield* checkAddresses(user, report);
-  }
-  const usernames = entry.users === undefined ? undefined : new Set(users.map(user => fold(text(user.entry.email))));
+  },
+  channel: checkChannel,
+  layout: ({ at, entry }, { report, checkTemplate }) => checkLayout(entry.body, `${at}/body`, report, checkTemplate),
+  category: checkCategory,
+  webhook: (webhook, { report }) => {
+    refusePlaceholders(webhook, report);
+    checkNames(webhook.entry.types, `${webhook.at}/types`, report);
+  },
+  user: checkUser,
+  list: checkMembers,
+  event: ({ at, entry }, { report }, { refer }) => {
+    refer!('category', entry.category, `${at}/category`);
+    checkContextSchema(entry.context_schema, `${at}/context_schema`, report);
+  },
+  notification: checkNotification,
+};
 
-  const projects = entries(entry.projects, `${at}/projects`);
-  refuseDuplicates(projects, 'slug', report);
-  for (const project of projects) yield* checkProject(project, entry, usernames, checker);
-}
+type Refer = (kind: Reference['kind'], name: unknown, path: string) => void;
 
-function* checkProject(
-  { at, entry }: Entry,
-  organization: JsonObject,
-  usernames: Set<string> | undefined,
-  checker: Checker,
-): Generator<void, void> {
-  const { report, references } = checker;
-  yield* checkChannels(entry.channels, `${at}/channels`, checker);
-  yield* checkLayouts(entry.layouts, `${at}/layouts`, checker);
-  const lists = entries(entry.distribution_lists, `${at}/distribution_lists`);
-  refuseDuplicates(lists, 'name', report);
-  for (const list of lists) yield* checkMembers(list, usernames, report);
-
-  const both = (section: string) => [...entries(entry[section], ''), ...entries(organization[section], '')];
+/** Returns a function that reports names which are neither in the file nor can be in the database. */
+function createRefer(organization: JsonObject, project: JsonObject, { report, references }: Checker): Refer {
+  const both = (section: string) => [...entries(project[section], ''), ...entries(organization[section], '')];
   const names = {
     category: [generalSlug, ...entries(organization.categories, '').map(one => text(one.entry.slug))],
-    list: lists.map(list => text(list.entry.name)),
+    list: entries(project.distribution_lists, '').map(list => text(list.entry.name)),
     channel: both('channels').flatMap(channel => [text(channel.entry.slug), text(channel.entry.type)]),
     layout: both('layouts').map(layout => text(layout.entry.name)),
   };
@@ -130,11 +157,11 @@ function* checkProject(
   // A name that is not in the file can only be in a section that the file does not manage.
   const open = {
     category: organization.categories === undefined,
-    list: entry.distribution_lists === undefined,
-    channel: entry.channels === undefined || organization.channels === undefined,
-    layout: entry.layouts === undefined || organization.layouts === undefined,
+    list: project.distribution_lists === undefined,
+    channel: project.channels === undefined || organization.channels === undefined,
+    layout: project.layouts === undefined || organization.layouts === undefined,
   };
-  const refer = (kind: Reference['kind'], name: unknown, path: string) => {
+  return (kind, name, path) => {
     if (typeof name !== 'string') return;
     identities[kind] ??= new Set(names[kind].map(candidate => identityOf(kind, candidate)));
     if (identities[kind].has(identityOf(kind, name))) return;
@@ -142,28 +169,10 @@ function* checkProject(
       choices[kind] ??= listChoices(names[kind]);
       report(path, unknownName(kind, name, choices[kind]));
     } else {
-      const [org, project] = [text(organization.slug), text(entry.slug)];
-      references.push({ at: path, kind, name, organization: org, project });
+      const [org, prj] = [text(organization.slug), text(project.slug)];
+      references.push({ at: path, kind, name, organization: org, project: prj });
     }
   };
-
-  const applications = entries(entry.applications, `${at}/applications`);
-  refuseDuplicates(applications, 'slug', report);
-  for (const application of applications) {
-    const events = entries(application.entry.events, `${application.at}/events`);
-    refuseDuplicates(events, 'slug', report);
-    for (const event of events) {
-      refer('category', event.entry.category, `${event.at}/category`);
-      checkContextSchema(event.entry.context_schema, `${event.at}/context_schema`, report);
-      const notifications = entries(event.entry.notifications, `${event.at}/notifications`);
-      refuseDuplicates(notifications, 'name', report, name => name);
-      for (const notification of notifications) {
-        yield;
-        checkNotification(notification, refer, checker);
-      }
-      yield;
-    }
-  }
 }
 
 function checkContextSchema(value: unknown, at: string, report: ReportError): void {
@@ -171,11 +180,8 @@ function checkContextSchema(value: unknown, at: string, report: ReportError): vo
   for (const mistake of findSchemaMistakes(value)) report(mistake.at ? `${at}/${mistake.at}` : at, mistake.message);
 }
 
-function checkNotification(
-  { at, entry }: Entry,
-  refer: (kind: Reference['kind'], name: unknown, path: string) => void,
-  { report, checkTemplate }: Checker,
-): void {
+function checkNotification({ at, entry }: Entry, { report, checkTemplate }: Checker, scope: Scope): void {
+  const refer = scope.refer!;
   checkFilter(entry.filter, `${at}/filter`, report);
   if (isObject(entry.throttle)) {
     checkFilter(entry.throttle.key, `${at}/throttle/key`, report);
@@ -239,31 +245,17 @@ function checkFilter(value: unknown, at: string, report: ReportError): void {
   if (mistake) report(at, mistake);
 }
 
-function* checkChannels(value: unknown, at: string, { report, checkProvider }: Checker): Generator<void, void> {
-  const channels = entries(value, at);
-  refuseDuplicates(channels, 'slug', report);
-  for (const channel of channels) {
-    yield;
-    // An unknown type has been reported already: its providers are checked without one.
-    const medium = media.find(type => type === channel.entry.type) ?? '';
-    const mistake = findRetryMistake(medium, channel.entry.retry);
-    if (mistake) report(`${channel.at}/${mistake.field}`, mistake.message);
-    for (const provider of entries(channel.entry.providers, `${channel.at}/providers`)) {
-      refusePlaceholders(provider, report);
-      if (typeof provider.entry.use !== 'string') continue;
-      for (const { field, message } of checkProvider(provider.entry as ProviderEntry, medium)) {
-        report(field ? `${provider.at}/${field}` : provider.at, message);
-      }
+function checkChannel(channel: Entry, { report, checkProvider }: Checker): void {
+  // An unknown type has been reported already: its providers are checked without one.
+  const medium = media.find(type => type === channel.entry.type) ?? '';
+  const mistake = findRetryMistake(medium, channel.entry.retry);
+  if (mistake) report(`${channel.at}/${mistake.field}`, mistake.message);
+  for (const provider of entries(channel.entry.providers, `${channel.at}/providers`)) {
+    refusePlaceholders(provider, report);
+    if (typeof provider.entry.use !== 'string') continue;
+    for (const { field, message } of checkProvider(provider.entry as ProviderEntry, medium)) {
+      report(field ? `${provider.at}/${field}` : provider.at, message);
     }
-  }
-}
-
-function* checkLayouts(value: unknown, at: string, { report, checkTemplate }: Checker): Generator<void, void> {
-  const layouts = entries(value, at);
-  refuseDuplicates(layouts, 'name', report);
-  for (const layout of layouts) {
-    yield;
-    checkLayout(layout.entry.body, `${layout.at}/body`, report, checkTemplate);
   }
 }
 
@@ -271,38 +263,24 @@ function checkTimezone(value: unknown, at: string, report: ReportError): void {
   if (typeof value === 'string' && value !== '' && !isTimezone(value)) report(at, notATimezone);
 }
 
-function checkCategories(value: unknown, at: string, report: ReportError): void {
-  const categories = entries(value, at);
-  refuseDuplicates(categories, 'slug', report);
-  for (const { at: path, entry } of categories) {
-    const isRequired = entry.kind === 'required';
-    if (isRequired && entry.default === false)
-      report(`${path}/default`, 'must be true: a required category is always on');
-    if (!isRequired && entry.quiet_hours === 'ignore') {
-      report(`${path}/quiet_hours`, 'must be respect: only a required category may ignore quiet hours');
-    }
-    if (isRequired && entry.track === true) {
-      report(`${path}/track`, 'must be false: recipients cannot turn a required category off, so it is never tracked');
-    }
-    for (const type of isObject(entry.channel_defaults) ? Object.keys(entry.channel_defaults) : []) {
-      if (isRequired) report(`${path}/channel_defaults/${type}`, 'must be absent: a required category is always on');
-      else if (!(media as readonly string[]).includes(type)) {
-        report(`${path}/channel_defaults/${type}`, `is not a channel type (use one of ${media.join(', ')})`);
-      }
-    }
-    checkNames(entry.channels, `${path}/channels`, report);
-    for (const locale of isObject(entry.locales) ? Object.keys(entry.locales) : []) {
-      checkLocale(locale, `${path}/locales/${locale}`, report);
+function checkCategory({ at, entry }: Entry, { report }: Checker): void {
+  const isRequired = entry.kind === 'required';
+  if (isRequired && entry.default === false) report(`${at}/default`, 'must be true: a required category is always on');
+  if (!isRequired && entry.quiet_hours === 'ignore') {
+    report(`${at}/quiet_hours`, 'must be respect: only a required category may ignore quiet hours');
+  }
+  if (isRequired && entry.track === true) {
+    report(`${at}/track`, 'must be false: recipients cannot turn a required category off, so it is never tracked');
+  }
+  for (const type of isObject(entry.channel_defaults) ? Object.keys(entry.channel_defaults) : []) {
+    if (isRequired) report(`${at}/channel_defaults/${type}`, 'must be absent: a required category is always on');
+    else if (!(media as readonly string[]).includes(type)) {
+      report(`${at}/channel_defaults/${type}`, `is not a channel type (use one of ${media.join(', ')})`);
     }
   }
-}
-
-function checkWebhooks(value: unknown, at: string, report: ReportError): void {
-  const webhooks = entries(value, at);
-  refuseDuplicates(webhooks, 'slug', report);
-  for (const webhook of webhooks) {
-    refusePlaceholders(webhook, report);
-    checkNames(webhook.entry.types, `${webhook.at}/types`, report);
+  checkNames(entry.channels, `${at}/channels`, report);
+  for (const locale of isObject(entry.locales) ? Object.keys(entry.locales) : []) {
+    checkLocale(locale, `${at}/locales/${locale}`, report);
   }
 }
 
@@ -317,9 +295,10 @@ function refusePlaceholders({ at, entry }: Entry, report: ReportError): void {
   }
 }
 
-function* checkAddresses({ at, entry }: Entry, report: ReportError): Generator<void, void> {
+function* checkUser({ at, entry }: Entry, { report }: Checker): Generator<void, void> {
+  checkLocale(entry.locale, `${at}/locale`, report);
+  checkTimezone(entry.timezone, `${at}/timezone`, report);
   const seen = new Set<string>();
-  yield;
   for (const address of entries(entry.addresses, `${at}/addresses`)) {
     yield;
     const { name, value } = address.entry;
@@ -332,11 +311,7 @@ function* checkAddresses({ at, entry }: Entry, report: ReportError): Generator<v
   }
 }
 
-function* checkMembers(
-  { at, entry }: Entry,
-  usernames: Set<string> | undefined,
-  report: ReportError,
-): Generator<void, void> {
+function* checkMembers({ at, entry }: Entry, { report }: Checker, { usernames }: Scope): Generator<void, void> {
   if (!Array.isArray(entry.members)) return;
   const seen = new Set<string>();
   for (const [i, member] of entry.members.entries()) {
@@ -356,15 +331,16 @@ function refuseDuplicates(
   siblings: Entry[],
   field: string,
   report: ReportError,
-  identityOf: (name: string) => string = fold,
+  { isExact }: { isExact: boolean },
 ): void {
+  const identify = (name: string) => (isExact ? name : fold(name));
   const seen = new Map<string, string>();
   for (const { at, entry } of siblings) {
     const name = entry[field];
     if (typeof name !== 'string') continue;
-    const first = seen.get(identityOf(name));
+    const first = seen.get(identify(name));
     if (first !== undefined) report(`${at}/${field}`, `${quote(name)} is duplicated, first used at ${first}`);
-    else seen.set(identityOf(name), at);
+    else seen.set(identify(name), at);
   }
 }
 

@@ -5,7 +5,7 @@
 
 import { canonicalJson } from '../json.ts';
 import { fold } from '../text/text.ts';
-import { type NounName, nouns, sections } from './document.ts';
+import { type NounName, nouns, sectionsOf } from './document.ts';
 import { compareFields, compareSecrets, type FieldChange, hidden, toProviderEntry } from './fields.ts';
 import { pickFields } from './nouns/noun.ts';
 import type { ChannelState, ListState, NotificationState, OrganizationState, StateByNoun, UserState } from './state.ts';
@@ -121,7 +121,7 @@ export function diff(
     before: StateByNoun[N] | undefined,
     after: StateByNoun[N],
   ): void {
-    for (const [section, child] of Object.entries(sections[noun as NounName] ?? {})) {
+    for (const [section, child] of sectionsOf(noun)) {
       const statesOf = (state: object | undefined) =>
         (state as Record<string, never[] | undefined> | undefined)?.[section];
       walk(child, path, row, statesOf(before), statesOf(after));

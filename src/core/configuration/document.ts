@@ -2,56 +2,81 @@
  * Schema of the declarative file: organizations with everything that is configured in them, as one document. The file,
  * the bodies of the API and exports all have this form. The nouns declare their own fields; this is the tree of them.
  */
-import { type Static, type TProperties, type TSchema, Type } from 'typebox';
+import { type Static, type TObject, type TSchema, Type } from 'typebox';
 import { limits } from '../text/text.ts';
 import { application } from './nouns/application.ts';
 import { category } from './nouns/category.ts';
-import { channel, Providers } from './nouns/channel.ts';
+import { channel } from './nouns/channel.ts';
 import { event } from './nouns/event.ts';
 import { layout } from './nouns/layout.ts';
-import { Message, notification, Overrides } from './nouns/notification.ts';
+import { type NotificationFields, notification } from './nouns/notification.ts';
+import type { FieldsOf, Noun } from './nouns/noun.ts';
 import { organization } from './nouns/organization.ts';
 import { project } from './nouns/project.ts';
 import { closed, Data, Name, unmanaged } from './nouns/schemas.ts';
-import { Secret, webhook } from './nouns/webhook.ts';
-import { webhookLimits } from './webhooks.ts';
+import { webhook } from './nouns/webhook.ts';
 
-function entryOf<Fields extends TProperties, More extends TProperties>(
-  { fields }: { fields: Fields },
-  more: More,
-  options: { description?: string; $id?: string } = {},
-) {
-  return Type.Object({ ...fields, ...more }, { ...options, ...closed });
-}
-
-/** An absent section is not managed: what is stored of it stays unchanged. */
-function section<Entry extends TSchema>(entry: Entry, description = unmanaged, options: { maxItems?: number } = {}) {
-  return Type.Optional(Type.Array(entry, { ...options, description }));
-}
-
-export const ChannelEntry = entryOf(channel, { providers: Providers });
-
-export const LayoutEntry = entryOf(
+/** Declarations by name, except for users and lists: they belong to the audience. */
+export const nouns = {
+  organization,
+  channel,
   layout,
-  {},
-  { description: 'The frame around HTML emails. Messages that name no layout use the one named default.' },
-);
-
-export const CategoryEntry = entryOf(
   category,
-  {},
-  { description: 'Groups events for recipients, who choose what they get by category.' },
-);
-
-export const WebhookEntry = entryOf(
   webhook,
-  { secret: Secret },
-  { description: 'An endpoint that receives operational events.' },
-);
+  project,
+  application,
+  event,
+  notification,
+};
+export type NounName = keyof typeof nouns;
+type SectionNoun = Exclude<NounName, 'organization'> | 'user' | 'list';
 
-export const NotificationEntry = entryOf(notification, { message: Message, overrides: Type.Optional(Overrides) });
-export const EventEntry = entryOf(event, { notifications: section(NotificationEntry) });
-export const ApplicationEntry = entryOf(application, { events: section(EventEntry) });
+/**
+ * The sections of each noun with the nouns in them, in the order in which an apply creates them. Tables have the same names
+ * as sections.
+ */
+const sections = {
+  organization: {
+    channels: 'channel',
+    layouts: 'layout',
+    categories: 'category',
+    webhooks: 'webhook',
+    users: 'user',
+    projects: 'project',
+  },
+  project: { channels: 'channel', layouts: 'layout', distribution_lists: 'list', applications: 'application' },
+  application: { events: 'event' },
+  event: { notifications: 'notification' },
+} as const satisfies { [noun in NounName]?: Record<string, SectionNoun> };
+
+/** The nouns in the sections of a noun, by section. */
+export type SectionsOf<N> = N extends keyof typeof sections ? (typeof sections)[N] : Record<never, SectionNoun>;
+
+export function sectionsOf(noun: string): [section: string, child: SectionNoun][] {
+  return Object.entries((sections as Record<string, Record<string, SectionNoun>>)[noun] ?? {});
+}
+
+/** Returns the section that holds entries of the noun; undefined for the organization. */
+export function sectionOf(noun: NounName): string | undefined {
+  return Object.keys(sections)
+    .flatMap(sectionsOf)
+    .find(([, child]) => child === noun)?.[0];
+}
+
+/** The nouns whose slugs are parts of a path. */
+export const pathNouns = ['project', 'application', 'event'] as const;
+export type PathNoun = (typeof pathNouns)[number];
+
+/** Returns the noun below the organization that contains entries of this one, and whether the organization can, too. */
+export function parentOf(noun: NounName): { parent: PathNoun | undefined; isShared: boolean } {
+  const isIn = (above: string) => sectionsOf(above).some(([, child]) => child === noun);
+  return { parent: pathNouns.find(isIn), isShared: isIn('organization') };
+}
+
+/** The fields of a noun in a comparable form, with defaults filled in. An undefined one is left unchanged. */
+export type NounFields<N extends NounName> = N extends 'notification'
+  ? NotificationFields
+  : FieldsOf<(typeof nouns)[N]>;
 
 const AddressEntry = Type.Object(
   {
@@ -95,66 +120,45 @@ const ListEntry = Type.Object(
   closed,
 );
 
-export const ProjectEntry = entryOf(project, {
-  channels: section(ChannelEntry, `The project's own. ${unmanaged}`),
-  layouts: section(LayoutEntry, `The project's own. ${unmanaged}`),
-  distribution_lists: section(ListEntry),
-  applications: section(ApplicationEntry),
-});
+/** An entry of a file, or the body of a request that creates the object. */
+export type EntryOf<N> = N extends 'user'
+  ? UserEntry
+  : N extends 'list'
+    ? ListEntry
+    : N extends NounName
+      ? Static<TObject<(typeof nouns)[N]['fields']>> &
+          Static<TObject<NonNullable<(typeof nouns)[N]['more']>>> & {
+            -readonly [S in keyof SectionsOf<N>]?: EntryOf<SectionsOf<N>[S]>[];
+          }
+      : never;
 
-export const OrganizationDocument = entryOf(
-  organization,
-  {
-    channels: section(ChannelEntry),
-    layouts: section(LayoutEntry),
-    categories: section(CategoryEntry),
-    webhooks: section(WebhookEntry, unmanaged, { maxItems: webhookLimits.endpoints }),
-    users: section(UserEntry),
-    projects: section(ProjectEntry),
-  },
-  { $id: 'OrganizationDocument' },
+function schemaOf(noun: SectionNoun | 'organization', options: { $id?: string } = {}): TSchema {
+  if (noun === 'user') return UserEntry;
+  if (noun === 'list') return ListEntry;
+  const { fields, more, description }: Noun = nouns[noun];
+  const below = sectionsOf(noun).map(([section, child]) => [section, sectionSchemaOf(noun, child)]);
+  const properties = { ...fields, ...more, ...Object.fromEntries(below) };
+  return Type.Object(properties, { ...(description && { description }), ...options, ...closed });
+}
+
+/** An absent section is not managed: what is stored of it stays unchanged. */
+function sectionSchemaOf(above: NounName, noun: SectionNoun): TSchema {
+  const { max }: { max?: number } = noun in nouns ? nouns[noun as NounName] : {};
+  const isOwn = above !== 'organization' && noun in nouns && parentOf(noun as NounName).isShared;
+  const description = isOwn ? `The ${above}'s own. ${unmanaged}` : unmanaged;
+  return Type.Optional(Type.Array(schemaOf(noun), { ...(max && { maxItems: max }), description }));
+}
+
+export const OrganizationDocument = Type.Unsafe<EntryOf<'organization'>>(
+  schemaOf('organization', { $id: 'OrganizationDocument' }),
 );
-
-/** Declarations by name, except for users and lists: they belong to the audience. */
-export const nouns = {
-  organization,
-  channel,
-  layout,
-  category,
-  webhook,
-  project,
-  application,
-  event,
-  notification,
-};
-export type NounName = keyof typeof nouns;
-
-/** The sections of each noun with the nouns in them, in the order in which an apply creates them. */
-export const sections: { [noun in NounName]?: Record<string, NounName | 'user' | 'list'> } = {
-  organization: {
-    channels: 'channel',
-    layouts: 'layout',
-    categories: 'category',
-    webhooks: 'webhook',
-    users: 'user',
-    projects: 'project',
-  },
-  project: { channels: 'channel', layouts: 'layout', distribution_lists: 'list', applications: 'application' },
-  application: { events: 'event' },
-  event: { notifications: 'notification' },
-};
-
 export const Document = Type.Object({ organizations: Type.Array(OrganizationDocument) }, closed);
 
-export type ChannelEntry = Static<typeof ChannelEntry>;
-export type LayoutEntry = Static<typeof LayoutEntry>;
-export type CategoryEntry = Static<typeof CategoryEntry>;
-export type WebhookEntry = Static<typeof WebhookEntry>;
+export type ChannelEntry = EntryOf<'channel'>;
+export type NotificationEntry = EntryOf<'notification'>;
+export type ProjectEntry = EntryOf<'project'>;
+export type ApplicationEntry = EntryOf<'application'>;
 export type UserEntry = Static<typeof UserEntry>;
-export type NotificationEntry = Static<typeof NotificationEntry>;
-export type EventEntry = Static<typeof EventEntry>;
-export type ApplicationEntry = Static<typeof ApplicationEntry>;
 export type ListEntry = Static<typeof ListEntry>;
-export type ProjectEntry = Static<typeof ProjectEntry>;
-export type OrganizationDocument = Static<typeof OrganizationDocument>;
+export type OrganizationDocument = EntryOf<'organization'>;
 export type Document = Static<typeof Document>;

@@ -2,9 +2,9 @@
  * An entry is one configuration object as the declarative file writes it. The API changes a single entry by wrapping it
  * in the smallest possible document, so that every rule is implemented once; errors are reported relative to the entry.
  */
-import { type TProperties, type TSchema, type TUnsafe, Type } from 'typebox';
+import { type TSchema, type TUnsafe, Type } from 'typebox';
 import { AppError, type FieldErrors, invalid } from '../errors.ts';
-import { type NounName, sections } from './document.ts';
+import { type EntryOf, type NounName, nouns, pathNouns, sectionOf } from './document.ts';
 import type { FieldsOf, Noun } from './nouns/noun.ts';
 import { closed } from './nouns/schemas.ts';
 
@@ -23,31 +23,21 @@ interface NamedObject {
 
 /** Returns the smallest document that contains the entry and its path in it. */
 export function wrapEntry(parents: ParentPath, noun: NounName, entry: object): { document: object; at: string } {
-  const { organization, project, application, event } = parents;
+  const { organization } = parents;
   const section = sectionOf(noun);
   let inner: object = section ? { [section]: [entry] } : {};
   let at = section ? `/${section}/0` : '';
-  if (event) {
-    const { slug, name, active, category } = event;
-    inner = { events: [{ slug, name, active, category, ...inner }] };
-    at = `/events/0${at}`;
-  }
-  if (application) {
-    inner = { applications: [{ slug: application.slug, name: application.name, ...inner }] };
-    at = `/applications/0${at}`;
-  }
-  if (project) {
-    inner = { projects: [{ slug: project.slug, name: project.name, ...inner }] };
-    at = `/projects/0${at}`;
+  for (const part of pathNouns.toReversed()) {
+    const parent = parents[part];
+    if (!parent) continue;
+    const { slug, name } = parent;
+    const { active, category } = parents.event ?? {};
+    const above = sectionOf(part)!;
+    inner = { [above]: [{ slug, name, ...(part === 'event' && { active, category }), ...inner }] };
+    at = `/${above}/0${at}`;
   }
   const own = section ? { slug: organization.slug, name: organization.name } : entry;
   return { document: { organizations: [{ ...own, ...inner }] }, at: `organizations/0${at}` };
-}
-
-/** Returns the section that holds entries of the noun; undefined for the organization, whose fields are at the top. */
-function sectionOf(noun: NounName): string | undefined {
-  const all = Object.values(sections).flatMap(below => Object.entries(below));
-  return all.find(([, child]) => child === noun)?.[0];
 }
 
 /** Rewrites the field paths of an error to be relative to the entry. */
@@ -85,12 +75,9 @@ export function refuseChanges(current: object, changes: object, fixed: Record<st
 }
 
 /** Returns the schema of a body that creates an object: the noun's fields, and what it has besides. */
-export function newSchemaOf<Fields extends TProperties, More extends TProperties = Record<never, TSchema>>(
-  $id: string,
-  { fields }: { fields: Fields },
-  more = {} as More,
-) {
-  return Type.Object({ ...fields, ...more }, { $id, ...closed });
+export function newSchemaOf<N extends NounName>($id: string, noun: N) {
+  const { fields, more }: Noun = nouns[noun];
+  return Type.Unsafe<EntryOf<N>>(Type.Object({ ...fields, ...more }, { $id, ...closed }));
 }
 
 /** The changes of an object: null removes an optional field. */
@@ -101,7 +88,7 @@ export type ChangesOf<Entry> = { [F in keyof Entry]?: Entry[F] | (undefined exte
  * Absent fields keep their values, so there are no defaults. Fixed fields are accepted so that a response can be sent back;
  * `refuseChanges` rejects a different value.
  */
-export function changesSchemaOf<Entry>($id: string, { fields, fixed = {} }: Noun, more: TProperties = {}) {
+export function changesSchemaOf<Entry>($id: string, { fields, fixed = {}, more = {} }: Noun) {
   const change = ([field, { default: _, ...schema }]: [string, TSchema & { default?: unknown }]) => {
     if (field in fixed)
       return Type.Unknown({ description: 'Cannot be changed. Accepted if equal to the current value.' });

@@ -5,7 +5,7 @@ import {
   type NounName,
   nouns,
   type OrganizationDocument,
-  sections,
+  sectionsOf,
   type UserEntry,
 } from './document.ts';
 import { toProviderEntry } from './fields.ts';
@@ -20,8 +20,10 @@ import type {
   UserState,
 } from './state.ts';
 
-/** Sections that are left out when empty, which means the same for these in a file that creates the organization. */
-const optionalSections = new Set(['layouts', 'categories', 'webhooks']);
+/** Sections that are written even when empty. For others, absent means the same in a file that creates the organization. */
+const shownSections = new Set([
+  ...['channels', 'users', 'projects', 'distribution_lists', 'applications', 'events', 'notifications'],
+]);
 
 /** Returns everything but secrets, which `hideSecrets` removes from a provider. */
 export function toDocument(
@@ -32,7 +34,7 @@ export function toDocument(
     if (noun === 'user') return toUserEntry(state as UserState);
     if (noun === 'list') return { name: (state as ListState).name, members: (state as ListState).members ?? [] };
     if (noun === 'notification') return toNotificationEntry(state as NotificationState);
-    const below = Object.entries(sections[noun] ?? {}).map(([section, child]) => {
+    const below = sectionsOf(noun).map(([section, child]) => {
       const states = (state as Record<string, object[] | undefined>)[section] ?? [];
       return [section, states.map(one => write(child, one))] as const;
     });
@@ -40,7 +42,7 @@ export function toDocument(
     return {
       ...toEntryFields(nouns[noun], state),
       ...(noun === 'channel' && { providers: providers.map(one => toProviderEntry(hideSecrets(one))) }),
-      ...Object.fromEntries(below.filter(([section, { length }]) => length > 0 || !optionalSections.has(section))),
+      ...Object.fromEntries(below.filter(([section, { length }]) => length > 0 || shownSections.has(section))),
     };
   };
   return write('organization', organization) as OrganizationDocument;

@@ -6,24 +6,19 @@
 import type { JsonObject } from '../json.ts';
 import { fold, normalizeLocale, readAddress } from '../text/text.ts';
 import {
-  type ChannelEntry,
+  type EntryOf,
   type ListEntry,
-  type NotificationEntry,
+  type NounFields,
   type NounName,
   nouns,
   type OrganizationDocument,
-  sections,
+  type SectionsOf,
+  sectionsOf,
   type UserEntry,
-  type WebhookEntry,
 } from './document.ts';
-import type { Category } from './nouns/category.ts';
-import type { ChannelFields, ProviderEntry } from './nouns/channel.ts';
-import type { EventFields } from './nouns/event.ts';
-import type { LayoutFields } from './nouns/layout.ts';
-import { type NotificationFields, type StoredMessage, toContent } from './nouns/notification.ts';
+import type { ProviderEntry } from './nouns/channel.ts';
+import { type StoredMessage, toContent } from './nouns/notification.ts';
 import { toFields } from './nouns/noun.ts';
-import type { OrganizationFields } from './nouns/organization.ts';
-import type { WebhookFields } from './nouns/webhook.ts';
 
 /** `id` is the row's id; objects that are only in a file have none yet. */
 interface Row {
@@ -34,19 +29,6 @@ export interface ProviderState {
   use: string;
   settings: JsonObject;
   secrets: JsonObject;
-}
-
-export interface ChannelState extends Row, ChannelFields {
-  providers?: ProviderState[];
-}
-
-export interface LayoutState extends Row, LayoutFields {}
-
-export interface CategoryState extends Row, Category {}
-
-export interface WebhookState extends Row, WebhookFields {
-  /** Undefined: the stored secret is kept. */
-  secret?: string;
 }
 
 export interface AddressState {
@@ -69,78 +51,64 @@ export interface UserState extends Row {
   addresses?: AddressState[];
 }
 
-export interface NotificationState extends Row, NotificationFields {
-  content: StoredMessage;
-}
-
-export interface EventState extends Row, EventFields {
-  notifications?: NotificationState[];
-}
-
-interface NamedState extends Row {
-  slug: string;
-  name: string;
-}
-
-export interface ApplicationState extends NamedState {
-  events?: EventState[];
-}
-
 export interface ListState extends Row {
   name: string;
   /** Usernames. */
   members?: string[];
 }
 
-export interface ProjectState extends NamedState {
-  channels?: ChannelState[];
-  layouts?: LayoutState[];
-  distribution_lists?: ListState[];
-  applications?: ApplicationState[];
+/** What nouns have besides their fields and sections. */
+interface MoreState {
+  organization: {
+    /** List members who are not users yet and will be created, if the file does not manage users. */
+    newUsers?: UserState[];
+    /** Maps the usernames of list members to their emails as spelled in the file. */
+    memberEmails?: Map<string, string>;
+  };
+  channel: { providers?: ProviderState[] };
+  /** Undefined: the stored secret is kept. */
+  webhook: { secret?: string };
+  notification: { content: StoredMessage };
 }
 
-export interface OrganizationState extends Row, OrganizationFields {
-  channels?: ChannelState[];
-  layouts?: LayoutState[];
-  categories?: CategoryState[];
-  webhooks?: WebhookState[];
-  users?: UserState[];
-  /** List members who are not users yet and will be created, if the file does not manage users. */
-  newUsers?: UserState[];
-  /** Maps the usernames of list members to their emails as spelled in the file. */
-  memberEmails?: Map<string, string>;
-  projects?: ProjectState[];
-}
-
-export interface StateByNoun {
-  organization: OrganizationState;
-  channel: ChannelState;
-  layout: LayoutState;
-  category: CategoryState;
-  webhook: WebhookState;
+/** The states of what belongs to the audience, and is not declared. */
+interface AudienceStates {
   user: UserState;
   address: AddressState & { username: string };
-  project: ProjectState;
   list: ListState;
   member: { username: string };
-  application: ApplicationState;
-  event: EventState;
-  notification: NotificationState;
 }
+
+type StateOf<N> = N extends NounName
+  ? Row &
+      NounFields<N> &
+      (N extends keyof MoreState ? MoreState[N] : unknown) & {
+        -readonly [S in keyof SectionsOf<N>]?: StateOf<SectionsOf<N>[S]>[];
+      }
+  : N extends keyof AudienceStates
+    ? AudienceStates[N]
+    : never;
+
+export type StateByNoun = { [N in NounName | keyof AudienceStates]: StateOf<N> };
+export type ChannelState = StateOf<'channel'>;
+export type NotificationState = StateOf<'notification'>;
+export type ProjectState = StateOf<'project'>;
+export type OrganizationState = StateOf<'organization'>;
+
 /** Separates the secrets of a provider entry from its settings. */
 type ReadProvider = (entry: ProviderEntry) => ProviderState;
 
 /** Expects a valid document. */
 export function toState(document: OrganizationDocument, readProvider: ReadProvider): OrganizationState {
   const readMore: { [noun in NounName]?: (entry: never) => object } = {
-    channel: ({ providers }: ChannelEntry) => ({ providers: providers?.map(readProvider) }),
-    webhook: ({ secret }: WebhookEntry) => ({ secret }),
-    notification: (entry: NotificationEntry) => ({ content: toContent(entry) }),
+    channel: ({ providers }: EntryOf<'channel'>) => ({ providers: providers?.map(readProvider) }),
+    webhook: ({ secret }: EntryOf<'webhook'>) => ({ secret }),
+    notification: (entry: EntryOf<'notification'>) => ({ content: toContent(entry) }),
   };
   const read = (noun: NounName | 'user' | 'list', entry: object): object => {
     if (noun === 'user') return toUser(entry as UserEntry);
     if (noun === 'list') return toList(entry as ListEntry);
-    const below = Object.entries(sections[noun] ?? {}).map(([section, child]) => {
+    const below = sectionsOf(noun).map(([section, child]) => {
       const entries = (entry as Record<string, object[] | undefined>)[section];
       return [section, entries?.map(one => read(child, one))];
     });

@@ -1,7 +1,5 @@
-/** Message versions of notifications. They are never changed, so that a sent message can be traced to its version. */
+/** The current messages of notifications; versions.ts has all of them. */
 import { sql } from 'kysely';
-import type { Json } from '../../core/json.ts';
-import type { PageRequest } from '../connection/page.ts';
 import type { Db } from '../connection/pool.ts';
 import type { PathIds } from './organizations.ts';
 
@@ -23,42 +21,6 @@ export async function listCurrentMessages(db: Db, organizationId: number, within
     .orderBy('notification_id')
     .orderBy('version', 'desc')
     .execute();
-}
-
-/** Stores the content as the new current version; `by` is the name of the author. */
-export async function addMessage(db: Db, organizationId: number, notificationId: number, content: Json, by: string) {
-  await sql`
-    insert into messages (organization_id, notification_id, version, content, created_by)
-    select ${organizationId}, ${notificationId}, coalesce(max(version), 0) + 1, ${JSON.stringify(content)}::jsonb, ${by}
-    from messages where organization_id = ${organizationId} and notification_id = ${notificationId}`.execute(db);
-}
-
-/** Returns versions, newest first. `after` is the last version of the previous page; 0 starts at the newest. */
-export async function listMessageVersions(
-  db: Db,
-  organizationId: number,
-  notificationId: number,
-  { after, limit }: PageRequest,
-) {
-  return db
-    .selectFrom('messages')
-    .select(['version', 'created_at', 'created_by'])
-    .where('organization_id', '=', organizationId)
-    .where('notification_id', '=', notificationId)
-    .$if(after > 0, query => query.where('version', '<', after))
-    .orderBy('version', 'desc')
-    .limit(limit)
-    .execute();
-}
-
-export async function findMessageVersion(db: Db, organizationId: number, notificationId: number, version: number) {
-  return db
-    .selectFrom('messages')
-    .select(['version', 'created_at', 'created_by', 'content'])
-    .where('organization_id', '=', organizationId)
-    .where('notification_id', '=', notificationId)
-    .where('version', '=', version)
-    .executeTakeFirst();
 }
 
 /** Counts the notifications whose current message mentions the acknowledge link. */

@@ -1,5 +1,13 @@
 /** What blocks a deletion: notifications that reference the object, and objects below it that would be deleted too. */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
+import {
+  type NounName,
+  nouns,
+  type PathNoun,
+  parentOf,
+  pathNouns,
+  sectionOf,
+} from '../../core/configuration/document.ts';
 import type { Json } from '../../core/json.ts';
 import type { Db } from '../connection/pool.ts';
 import type { PathIds } from './organizations.ts';
@@ -51,42 +59,41 @@ export async function listNotificationsNamingLayouts(db: Db, organizationId: num
 
 export type Counts = Record<string, number>;
 
-/** Counts the objects below the last object of the path, or below the organization; includes API keys limited to it. */
-export async function countBelow(
-  db: Db,
-  organizationId: number,
-  { project, application, event }: PathIds,
-): Promise<Counts> {
-  const here = (table: string, alias: string, condition = sql``) =>
-    sql`(select count(*)::int from ${sql.table(table)} ${sql.raw(alias)}
-      where ${sql.raw(alias)}.organization_id = ${organizationId} ${condition})`;
-  const inProject = project === undefined ? sql`` : sql`and project_id = ${project}`;
-  const inApplications = sql`and application_id in (
-    select id from applications where organization_id = ${organizationId} ${inProject})`;
-  const inEvents = (events: ReturnType<typeof sql>) => sql`and event_id in (
-    select id from events where organization_id = ${organizationId} ${events})`;
-  const columns =
-    event !== undefined
-      ? { notifications: here('notifications', 'n', sql`and event_id = ${event}`) }
-      : application !== undefined
-        ? {
-            events: here('events', 'e', sql`and application_id = ${application}`),
-            notifications: here('notifications', 'n', inEvents(sql`and application_id = ${application}`)),
-            keys: here('keys', 'k', sql`and application_id = ${application}`),
-            registrations: here('registrations', 'r', sql`and application_id = ${application}`),
-          }
-        : {
-            ...(project === undefined && { projects: here('projects', 'p'), users: here('users', 'u') }),
-            applications: here('applications', 'a', inProject),
-            events: here('events', 'e', inApplications),
-            notifications: here('notifications', 'n', inEvents(inApplications)),
-            channels: here('channels', 'c', inProject),
-            layouts: here('layouts', 'l', inProject),
-            distribution_lists: here('distribution_lists', 'd', inProject),
-            keys: here('keys', 'k', inProject),
-            registrations: here('registrations', 'r', inApplications),
-          };
-  const pairs = Object.entries(columns).map(([name, count]) => sql`${sql.lit(name)}, ${count}`);
+/**
+ * Counts the objects below the last object of the path, or below the organization; includes API keys limited to it. What
+ * only an organization has, such as categories, does not count.
+ */
+export async function countBelow(db: Db, organizationId: number, path: PathIds): Promise<Counts> {
+  const last = pathNouns.findLast(part => path[part] !== undefined);
+  /** Returns the condition for rows whose column names an object on or below the path; undefined: there are none. */
+  const isBelow = (above: PathNoun | undefined): RawBuilder<unknown> | undefined => {
+    if (!last) return sql`true`;
+    if (!above) return undefined;
+    const column = sql.ref(`${above}_id`);
+    if (above === last) return sql`${column} = ${path[last]}`;
+    const parent = isBelow(parentOf(above).parent);
+    return (
+      parent &&
+      sql`${column} in (
+        select id from ${sql.table(sectionOf(above)!)} where organization_id = ${organizationId} and ${parent})`
+    );
+  };
+  const configured = (Object.keys(nouns) as NounName[])
+    .map(noun => ({ noun, above: parentOf(noun).parent }))
+    .filter(({ noun, above }) => noun === 'project' || above);
+  const tables: [name: string, above: PathNoun | undefined][] = [
+    ...configured.map(({ noun, above }) => [sectionOf(noun)!, above] as [string, typeof above]),
+    ['users', undefined],
+    ['distribution_lists', 'project'],
+    ['keys', last === 'application' ? last : 'project'],
+    ['registrations', 'application'],
+  ];
+  const pairs = tables.flatMap(([name, above]) => {
+    const condition = isBelow(above);
+    if (!condition) return [];
+    const from = sql`from ${sql.table(name)} where organization_id = ${organizationId} and ${condition}`;
+    return [sql`${sql.lit(name)}, (select count(*)::int ${from})`];
+  });
   const { rows } = await sql<{ counts: Counts }>`select jsonb_build_object(${sql.join(pairs)}) as counts`.execute(db);
   return Object.fromEntries(Object.entries(rows[0]!.counts).filter(([, count]) => count > 0));
 }

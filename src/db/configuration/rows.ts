@@ -1,11 +1,17 @@
 /**
  * The plain statements of configuration nouns, derived from their declarations: each field is a column of the same name,
- * unless `tables` says otherwise. Statements that do more are in the file of the noun.
+ * unless `specials` says otherwise. Statements that do more are in the file of the noun.
  */
 import { type RawBuilder, sql } from 'kysely';
-import { nouns } from '../../core/configuration/document.ts';
-import type { NotificationFields } from '../../core/configuration/nouns/notification.ts';
-import type { FieldsOf } from '../../core/configuration/nouns/noun.ts';
+import {
+  type NounFields,
+  type NounName,
+  nouns,
+  parentOf,
+  pathNouns,
+  sectionOf,
+} from '../../core/configuration/document.ts';
+import type { Noun } from '../../core/configuration/nouns/noun.ts';
 import { isObject, type JsonObject } from '../../core/json.ts';
 import { fold } from '../../core/text/text.ts';
 import { priorities } from '../../core/trigger.ts';
@@ -13,13 +19,11 @@ import type { PageRequest } from '../connection/page.ts';
 import type { Db } from '../connection/pool.ts';
 import type { PathIds } from './organizations.ts';
 
-/** Columns that are read besides the fields. */
+/** Columns that are read besides the id and the fields. */
 interface MoreColumns {
   channel: { project_id: number | null; providers: JsonObject[]; secrets: Buffer | null };
   layout: { project_id: number | null; name_key: string };
-  category: object;
   webhook: { secrets: Buffer };
-  project: object;
   application: { project_id: number } & Pausable;
   event: { application_id: number } & Pausable;
   notification: { event_id: number };
@@ -31,21 +35,13 @@ interface Pausable {
   created_at: Date;
 }
 
-export type RowNoun = keyof MoreColumns;
+/** All but the organization, whose statements are in organizations.ts. */
+export type RowNoun = Exclude<NounName, 'organization'>;
 
-/** All fields of a noun, as stored. */
-export type StoredFields<N extends RowNoun> = N extends 'notification'
-  ? NotificationFields
-  : Required<FieldsOf<(typeof nouns)[N]>>;
+export type RowOf<N extends RowNoun> = { id: number } & Required<NounFields<N>> &
+  (N extends keyof MoreColumns ? MoreColumns[N] : unknown);
 
-export type RowOf<N extends RowNoun> = { id: number } & StoredFields<N> & MoreColumns[N];
-
-interface Table {
-  table: string;
-  /** The column of the row above; those of channels and layouts are null for the organization's own. */
-  parent?: string;
-  /** The part of a path that limits reads to one row, or to the rows below it. */
-  within?: (ids: PathIds) => RawBuilder<unknown>;
+interface Special {
   more?: readonly string[];
   /** Expressions that read fields, if not columns of the same names. */
   read?: Record<string, RawBuilder<unknown>>;
@@ -54,35 +50,18 @@ interface Table {
   write?: (fields: any, organizationId: number) => object;
 }
 
-const inProject = ({ project = 0 }: PathIds) => sql`(project_id is null or project_id = ${project})`;
 const pausable = ['paused_at', 'paused_reason', 'created_at'];
 
-const tables: Record<RowNoun, Table> = {
-  channel: { table: 'channels', parent: 'project_id', within: inProject, more: ['providers', 'secrets'] },
-  layout: {
-    table: 'layouts',
-    parent: 'project_id',
-    within: inProject,
-    more: ['name_key'],
-    write: ({ name, ...fields }) => ({ ...fields, name, name_key: fold(name) }),
-  },
+const specials: { [noun in RowNoun]?: Special } = {
+  channel: { more: ['providers', 'secrets'] },
+  layout: { more: ['name_key'], write: ({ name, ...fields }) => ({ ...fields, name, name_key: fold(name) }) },
   category: {
-    table: 'categories',
     read: { default: sql`default_on` },
     write: ({ default: default_on, ...fields }) => ({ ...fields, default_on }),
   },
-  webhook: { table: 'webhooks', more: ['secrets'] },
-  project: { table: 'projects', within: ({ project = 0 }) => sql`id = ${project}` },
-  application: {
-    table: 'applications',
-    parent: 'project_id',
-    within: ({ application = 0 }) => sql`id = ${application}`,
-    more: pausable,
-  },
+  webhook: { more: ['secrets'] },
+  application: { more: pausable },
   event: {
-    table: 'events',
-    parent: 'application_id',
-    within: ({ event = 0 }) => sql`id = ${event}`,
     more: pausable,
     read: {
       category: sql`(select c.slug from categories c where c.organization_id = events.organization_id and c.id = category_id)`,
@@ -93,9 +72,6 @@ const tables: Record<RowNoun, Table> = {
     }),
   },
   notification: {
-    table: 'notifications',
-    parent: 'event_id',
-    within: ({ event = 0 }) => sql`event_id = ${event}`,
     read: {
       priority: sql`(${sql.lit(`{${priorities.join()}}`)}::text[])[priority + 1]`,
       // The database keeps the old name of `max` for processes of the previous version.
@@ -109,13 +85,32 @@ const tables: Record<RowNoun, Table> = {
   },
 };
 
+/** Tables have the names of sections. */
+const tableOf = (noun: RowNoun) => sectionOf(noun) as 'channels';
+
+/** Returns the column of the row above; that of channels and layouts is null for the organization's own. */
+export function parentColumnOf(noun: NounName): string | undefined {
+  const { parent } = parentOf(noun);
+  return parent && `${parent}_id`;
+}
+
+/** Limits a read to the rows on a path, and to those that they can refer to. */
+function isWithin(noun: RowNoun, ids: PathIds): RawBuilder<unknown> {
+  const part = pathNouns.find(one => one === noun);
+  if (part) return sql`id = ${ids[part] ?? 0}`;
+  const { parent, isShared } = parentOf(noun);
+  if (!parent) return sql`true`;
+  const column = sql.ref(`${parent}_id`);
+  return isShared ? sql`(${column} is null or ${column} = ${ids[parent] ?? 0})` : sql`${column} = ${ids[parent] ?? 0}`;
+}
+
 export function categoryId(organizationId: number, slug: string | null): RawBuilder<number | null> {
   return sql`(select id from categories where organization_id = ${organizationId} and slug = ${slug})`;
 }
 
 /** Returns the columns of a noun's fields for a select, of the table or of its alias. */
-export function columnsOf(noun: RowNoun, alias = tables[noun].table): RawBuilder<unknown> {
-  const { read = {} } = tables[noun];
+export function columnsOf(noun: RowNoun, alias: string = tableOf(noun)): RawBuilder<unknown> {
+  const { read = {} } = specials[noun] ?? {};
   const columns = Object.keys(nouns[noun].fields).map(field =>
     read[field] ? sql`${read[field]} as ${sql.ref(field)}` : sql.ref(`${alias}.${field}`),
   );
@@ -138,7 +133,8 @@ export async function listRows<N extends RowNoun>(
   noun: N,
   { id, parent, slug, within, page }: Selection = {},
 ): Promise<RowOf<N>[]> {
-  const { table, parent: parentColumn, within: isWithin, more = [] } = tables[noun];
+  const parentColumn = parentColumnOf(noun);
+  const { more = [] } = specials[noun] ?? {};
   const conditions = [
     sql`organization_id = ${organizationId}`,
     ...(id === undefined ? [] : [sql`id = ${id}`]),
@@ -146,12 +142,12 @@ export async function listRows<N extends RowNoun>(
     ...(parent === undefined
       ? []
       : [sql`${sql.ref(parentColumn!)} ${parent === null ? sql`is null` : sql`= ${parent}`}`]),
-    ...(within && isWithin ? [isWithin(within)] : []),
+    ...(within ? [isWithin(noun, within)] : []),
     ...(page ? [sql`id > ${page.after}`] : []),
   ];
   const others = ['id', ...(parentColumn ? [parentColumn] : []), ...more].map(column => sql.ref(column));
   const { rows } = await sql<RowOf<N>>`
-    select ${sql.join(others)}, ${columnsOf(noun)} from ${sql.table(table)}
+    select ${sql.join(others)}, ${columnsOf(noun)} from ${sql.table(tableOf(noun))}
     where ${sql.join(conditions, sql` and `)} order by id ${page ? sql`limit ${page.limit}` : sql``}`.execute(db);
   return rows;
 }
@@ -171,13 +167,13 @@ export async function insertRow<N extends RowNoun>(
   organizationId: number,
   noun: N,
   parentId: number | null,
-  fields: FieldsOf<(typeof nouns)[N]>,
+  fields: NounFields<N>,
   more: object = {},
 ): Promise<number> {
-  const { table, parent } = tables[noun];
+  const parent = parentColumnOf(noun);
   const values = { organization_id: organizationId, ...(parent && { [parent]: parentId }) };
   const row = await db
-    .insertInto(table as 'channels')
+    .insertInto(tableOf(noun))
     .values({ ...values, ...toColumns(noun, organizationId, fields), ...more } as never)
     .returning('id')
     .executeTakeFirstOrThrow();
@@ -190,29 +186,49 @@ export async function updateRow<N extends RowNoun>(
   organizationId: number,
   noun: N,
   id: number,
-  fields: FieldsOf<(typeof nouns)[N]>,
+  fields: NounFields<N>,
   more: object = {},
 ): Promise<void> {
   await db
-    .updateTable(tables[noun].table as 'channels')
+    .updateTable(tableOf(noun))
     .set({ ...toColumns(noun, organizationId, fields), ...more, updated_at: sql`now()` } as never)
     .where('organization_id', '=', organizationId)
     .where('id', '=', id)
     .execute();
 }
 
+/** Renames a row. Returns false if another one at the same place has the name. */
+export async function renameRow(
+  db: Db,
+  organizationId: number,
+  noun: 'layout' | 'notification',
+  id: number,
+  name: string,
+): Promise<boolean> {
+  const [table, parent] = [sql.table(tableOf(noun)), sql.ref(parentColumnOf(noun)!)];
+  const same = parentOf(noun).isShared ? sql`is not distinct from` : sql`=`;
+  const { foldsKey }: Noun = nouns[noun];
+  const [key, value] = foldsKey ? ['name_key', fold(name)] : ['name', name];
+  const columns = sql.join(
+    Object.entries({ name, [key]: value }).map(([column, text]) => sql`${sql.ref(column)} = ${text}`),
+  );
+  const { numAffectedRows } = await sql`
+    update ${table} one set ${columns}, updated_at = now()
+    where one.organization_id = ${organizationId} and one.id = ${id} and not exists (
+      select from ${table} twin
+      where twin.organization_id = one.organization_id and twin.${sql.ref(key)} = ${value} and twin.id <> one.id
+        and twin.${parent} ${same} one.${parent})`.execute(db);
+  return Number(numAffectedRows) === 1;
+}
+
 /** Foreign keys delete the rows below. */
 export async function deleteRow(db: Db, organizationId: number, noun: RowNoun, id: number): Promise<void> {
-  await db
-    .deleteFrom(tables[noun].table as 'channels')
-    .where('organization_id', '=', organizationId)
-    .where('id', '=', id)
-    .execute();
+  await db.deleteFrom(tableOf(noun)).where('organization_id', '=', organizationId).where('id', '=', id).execute();
 }
 
 /** Leaves out what is not a field, and undefined ones. */
 function toColumns(noun: RowNoun, organizationId: number, state: object): object {
-  const { write } = tables[noun];
+  const { write } = specials[noun] ?? {};
   const values = Object.keys(nouns[noun].fields).map(field => [field, toColumn((state as JsonObject)[field])]);
   const columns = Object.fromEntries(values.filter(([, value]) => value !== undefined));
   return write ? write(columns, organizationId) : columns;

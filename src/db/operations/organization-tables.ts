@@ -3,6 +3,7 @@
  * order in which each follows the tables that it refers to; test/operations/organization-tables.test.ts finds omissions.
  * Ids are the same in both databases: cells allocate them from different ranges (db/connection/cell.ts).
  */
+import { type NounName, nouns, sectionOf } from '../../core/configuration/document.ts';
 
 /**
  * - `referring`: copied together in one snapshot, because they refer to each other.
@@ -75,8 +76,14 @@ const history = [
 
 export type OrganizationTable = (typeof referring)[number] | (typeof history)[number];
 
+/** The tables of configuration nouns that are not listed above: nothing refers to them. */
+const others = (Object.keys(nouns) as NounName[])
+  .map(noun => sectionOf(noun) as OrganizationTable | undefined)
+  .filter(name => name !== undefined)
+  .filter(name => !(referring as readonly string[]).includes(name));
+
 export const organizationTables: readonly { name: OrganizationTable; phase: CopyPhase }[] = [
-  ...referring.map(name => ({ name, phase: 'referring' as const })),
+  ...[...referring, ...others].map(name => ({ name, phase: 'referring' as const })),
   ...history.map(name => ({ name, phase: 'history' as const })),
 ];
 

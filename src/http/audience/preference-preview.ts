@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { OrganizationDocument } from '../../core/configuration/document.ts';
+import { organization as noun } from '../../core/configuration/nouns/organization.ts';
 import { optionalString } from '../../core/optional.ts';
 import { readSamplePage } from '../../services/audience/preference-page.ts';
 import { getSettings } from '../../services/configuration/organizations.ts';
@@ -9,7 +9,7 @@ import { endpoints } from '../server/route.ts';
 
 const { plain } = endpoints('Organizations');
 
-const { brand_color, logo_url } = OrganizationDocument.properties;
+const { brand_color, logo_url } = noun.fields;
 
 export const previewPreferencePage = plain(['org'], {
   id: 'previewPreferencePage',

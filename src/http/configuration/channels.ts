@@ -1,24 +1,18 @@
 import { Type } from 'typebox';
-import type { ChannelEntry } from '../../core/configuration/document.ts';
-import { changesSchemaOf, newSchemaOf, responseFieldsOf } from '../../core/configuration/entries.ts';
-import { channel, Providers } from '../../core/configuration/nouns/channel.ts';
+import { responseFieldsOf } from '../../core/configuration/entries.ts';
+import { channel } from '../../core/configuration/nouns/channel.ts';
 import { type ChannelStateName, channelStates } from '../../core/history/states.ts';
 import type { ObjectPath } from '../../core/identity/permissions.ts';
 import { templateLimits } from '../../core/render/template/limits.ts';
 import { fillText, limits } from '../../core/text/text.ts';
-import { listRows } from '../../db/configuration/rows.ts';
 import * as channels from '../../services/configuration/channels.ts';
-import { deleteEntry } from '../../services/configuration/entries.ts';
 import { testChannel } from '../../services/configuration/try-out/test-sends.ts';
-import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
-import { apiPathOf, type Call, forOrganizationAndProject, list, plain, slugPathOf, slugsOf } from '../server/route.ts';
-import { CascadeQuery, Channel, Deleted, deletionOptions, nullableText, nullableTimestamp } from '../server/schemas.ts';
-import { pausedReason } from './pauses.ts';
+import { type Call, forOrganizationAndProject, list, plain, slugPathOf, slugsOf } from '../server/route.ts';
+import { Channel, nullableText, nullableTimestamp } from '../server/schemas.ts';
+import { bodiesOf, entryEndpoints } from './entry-endpoints.ts';
+import { pauseFields } from './pauses.ts';
 
 const tag = 'Channels';
-
-const NewChannel = newSchemaOf('NewChannel', channel, { providers: Providers });
-const Changes = changesSchemaOf<ChannelEntry>('ChannelChanges', channel, { providers: Providers });
 
 const ChannelDetails = Type.Object(
   {
@@ -41,7 +35,7 @@ const ChannelDetails = Type.Object(
       { description: 'Tried in order.' },
     ),
     paused: Type.Boolean(),
-    paused_reason: pausedReason,
+    paused_reason: pauseFields.paused_reason,
     project: Type.Union([Type.String(), Type.Null()], {
       description: "Slug of the project. Null: the organization's own channel.",
     }),
@@ -219,55 +213,40 @@ export const TestResult = Type.Object(
   { $id: 'TestResult' },
 );
 
-export const [createOrganizationChannel, createProjectChannel] = forOrganizationAndProject((owner, lower) =>
-  plain(['org'], {
-    id: `create${owner}Channel`,
-    summary: `Create ${lower} channel`,
-    tag,
-    status: 201,
-    problems: [409],
-    body: NewChannel,
-    answer: ChannelDetails,
-    handle: async call => {
-      const made = await channels.createChannel(call.deps, slugsOf(call), call.body);
-      return asCreated(call, `${apiPathOf(call)}c/${made.slug}/`, show(call, made), withoutHealth(made));
-    },
-  }),
-);
+const bodies = bodiesOf('channel');
 
-export const [retrieveOrganizationChannel, retrieveProjectChannel] = forOrganizationAndProject((owner, lower) =>
-  plain(['org', 'channel'], {
-    id: `retrieve${owner}Channel`,
-    summary: `Retrieve ${lower} channel`,
-    tag,
-    status: 200,
-    answer: ChannelDetails,
-    handle: async call => {
-      const channel = await channels.getChannel(call.deps, call.organization.id, call.channel.id);
-      return withEtag(call, show(call, channel), withoutHealth(channel));
+export const [ofOrganization, ofProject] = forOrganizationAndProject(owner =>
+  entryEndpoints(
+    ['org'],
+    'channel',
+    {
+      kind: channels.channel,
+      tag,
+      at: 'c',
+      bodies,
+      answer: ChannelDetails,
+      cascades: true,
+      item: Channel,
+      create: call => channels.createChannel(call.deps, slugsOf(call), call.body),
+      retrieve: (call, id) => channels.getChannel(call.deps, call.organization.id, id),
+      update: (call, id, check) =>
+        channels.updateChannel(call.deps, slugsOf(call), call.organization.id, id, call.body, check),
+      show,
+      tagOf: withoutHealth,
+      descriptions: {
+        list:
+          owner === 'Project'
+            ? "The project's own channels. Its events can also use the organization's channels."
+            : undefined,
+        update:
+          'Providers are replaced as a whole. An omitted secret is kept; null removes it. Provide the secrets again if a ' +
+          'setting marked `destination` changes, such as `host` or `url`, or if it is ambiguous which of several providers ' +
+          'was changed.',
+        delete: 'Fails while a notification uses it. History is kept.',
+      },
     },
-  }),
-);
-
-export const [updateOrganizationChannel, updateProjectChannel] = forOrganizationAndProject((owner, lower) =>
-  plain(['org', 'channel'], {
-    id: `update${owner}Channel`,
-    summary: `Update ${lower} channel`,
-    description:
-      'Providers are replaced as a whole. An omitted secret is kept; null removes it. Provide the secrets again if a ' +
-      'setting marked `destination` changes, such as `host` or `url`, or if it is ambiguous which of several providers ' +
-      'was changed.',
-    tag,
-    status: 200,
-    body: Changes,
-    answer: ChannelDetails,
-    handle: async call => {
-      const { deps, organization, body } = call;
-      const check = ifMatch(call);
-      const channel = await channels.updateChannel(deps, slugsOf(call), organization.id, call.channel.id, body, check);
-      return withEtag(call, show(call, channel), withoutHealth(channel));
-    },
-  }),
+    owner,
+  ),
 );
 
 export const [testOrganizationChannel, testProjectChannel] = forOrganizationAndProject((owner, lower) =>
@@ -285,42 +264,6 @@ export const [testOrganizationChannel, testProjectChannel] = forOrganizationAndP
     },
   }),
 );
-
-export const [deleteOrganizationChannel, deleteProjectChannel] = forOrganizationAndProject((owner, lower) =>
-  plain(['org', 'channel'], {
-    id: `delete${owner}Channel`,
-    summary: `Delete ${lower} channel`,
-    description: 'Fails while a notification uses it. History is kept.',
-    tag,
-    status: 200,
-    problems: [409],
-    query: CascadeQuery,
-    answer: Deleted,
-    handle: call => {
-      const { deps, channel, query } = call;
-      const kind = channels.channelOf(deps);
-      return deleteEntry(deps, kind, slugsOf(call), channel.id, deletionOptions(query), ifMatch(call));
-    },
-  }),
-);
-
-export const listOrganizationChannels = list(['org'], {
-  id: 'listOrganizationChannels',
-  summary: 'List organization channels',
-  tag,
-  item: Channel,
-  list: ({ deps, organization }, page) => listRows(deps.db, organization.id, 'channel', { parent: null, page }),
-});
-
-export const listProjectChannels = list(['org', 'prj'], {
-  id: 'listProjectChannels',
-  summary: 'List project channels',
-  description: "The project's own channels. Its events can also use the organization's channels.",
-  tag,
-  item: Channel,
-  list: ({ deps, organization, project }, page) =>
-    listRows(deps.db, organization.id, 'channel', { parent: project.id, page }),
-});
 
 export const listChannelDetails = list(['org'], {
   id: 'listChannelDetails',

@@ -1,35 +1,20 @@
 import { Type } from 'typebox';
-import type { EventEntry } from '../../core/configuration/document.ts';
-import { changesSchemaOf, newSchemaOf, responseFieldsOf } from '../../core/configuration/entries.ts';
+import { responseFieldsOf } from '../../core/configuration/entries.ts';
 import { event as noun } from '../../core/configuration/nouns/event.ts';
 import { visibleUsers } from '../../core/identity/visible-users.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { limits } from '../../core/text/text.ts';
 import { TriggerBody } from '../../core/trigger.ts';
 import * as queries from '../../db/configuration/events.ts';
-import { listRows } from '../../db/configuration/rows.ts';
 import * as waitingQueries from '../../db/history/waiting.ts';
-import { createEntry, deleteEntry, getEntry, updateEntry } from '../../services/configuration/entries.ts';
-import * as events from '../../services/configuration/events.ts';
+import { event } from '../../services/configuration/events.ts';
 import { simulate } from '../../services/configuration/try-out/simulation.ts';
 import * as triggers from '../../services/history/triggers.ts';
 import { messageFields } from '../history/messages.ts';
-import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
-import { apiPathOf, list, plain, slugsOf } from '../server/route.ts';
-import {
-  CascadeQuery,
-  Deleted,
-  deletionOptions,
-  Event,
-  Triggered,
-  TriggerHeaders,
-  TriggerQuery,
-  timestamp,
-} from '../server/schemas.ts';
-import { pauseFields } from './applications.ts';
-
-const NewEvent = newSchemaOf('NewEvent', noun);
-const EventChanges = changesSchemaOf<EventEntry>('EventChanges', noun);
+import { list, plain } from '../server/route.ts';
+import { Event, Triggered, TriggerHeaders, TriggerQuery, timestamp } from '../server/schemas.ts';
+import { entryEndpoints } from './entry-endpoints.ts';
+import { pauseFields } from './pauses.ts';
 
 const orNull = { anyOf: [{ type: 'object', additionalProperties: true }, { type: 'null' }] } as const;
 
@@ -115,15 +100,6 @@ const Simulation = Type.Object(
   },
   { $id: 'Simulation' },
 );
-
-export const listEvents = list(['org', 'prj', 'app'], {
-  id: 'listEvents',
-  summary: 'List events',
-  tag: 'Events',
-  item: Event,
-  list: ({ deps, organization, application }, page) =>
-    listRows(deps.db, organization.id, 'event', { parent: application.id, page }),
-});
 
 export const listOrganizationEvents = list(['org'], {
   id: 'listOrganizationEvents',
@@ -239,53 +215,11 @@ export const simulateEvent = plain(['org', 'prj', 'app', 'evt'], {
     ),
 });
 
-export const createEvent = plain(['org', 'prj', 'app'], {
-  id: 'createEvent',
-  summary: 'Create event',
+export const entry = entryEndpoints(['org', 'prj', 'app'], 'evt', {
+  kind: event,
   tag: 'Events',
-  status: 201,
-  problems: [409],
-  body: NewEvent,
+  at: 'e',
   answer: EventDetails,
-  handle: async call => {
-    const made = await createEntry(call.deps, events.event, slugsOf(call), call.body);
-    return asCreated(call, `${apiPathOf(call)}e/${made.slug}/`, made);
-  },
-});
-
-export const retrieveEvent = plain(['org', 'prj', 'app', 'evt'], {
-  id: 'retrieveEvent',
-  summary: 'Retrieve event',
-  tag: 'Events',
-  status: 200,
-  answer: EventDetails,
-  handle: async call => withEtag(call, await getEntry(call.deps, events.event, slugsOf(call), call.event.id)),
-});
-
-export const updateEvent = plain(['org', 'prj', 'app', 'evt'], {
-  id: 'updateEvent',
-  summary: 'Update event',
-  tag: 'Events',
-  status: 200,
-  body: EventChanges,
-  answer: EventDetails,
-  handle: async call => {
-    const { deps, event, body } = call;
-    return withEtag(call, await updateEntry(deps, events.event, slugsOf(call), event.id, body, ifMatch(call)));
-  },
-});
-
-export const deleteEvent = plain(['org', 'prj', 'app', 'evt'], {
-  id: 'deleteEvent',
-  summary: 'Delete event',
-  description: 'Fails if there are objects below it, unless `cascade` is true. History is kept.',
-  tag: 'Events',
-  status: 200,
-  problems: [409],
-  query: CascadeQuery,
-  answer: Deleted,
-  handle: call => {
-    const { deps, event, query } = call;
-    return deleteEntry(deps, events.event, slugsOf(call), event.id, deletionOptions(query), ifMatch(call));
-  },
+  cascades: true,
+  item: Event,
 });

@@ -1,17 +1,12 @@
 import { Type } from 'typebox';
-import type { LayoutEntry } from '../../core/configuration/document.ts';
-import { changesSchemaOf, newSchemaOf, responseFieldsOf } from '../../core/configuration/entries.ts';
+import { responseFieldsOf } from '../../core/configuration/entries.ts';
 import { layout } from '../../core/configuration/nouns/layout.ts';
-import { createEntry, deleteEntry } from '../../services/configuration/entries.ts';
 import * as layouts from '../../services/configuration/layouts.ts';
-import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
-import { apiPathOf, forOrganizationAndProject, list, plain, slugsOf } from '../server/route.ts';
-import { CascadeQuery, Deleted, deletionOptions } from '../server/schemas.ts';
+import { listVersions } from '../../services/configuration/versions.ts';
+import { forOrganizationAndProject, list, plain, slugsOf } from '../server/route.ts';
+import { bodiesOf, entryEndpoints } from './entry-endpoints.ts';
 
 const tag = 'Layouts';
-
-const NewLayout = newSchemaOf('NewLayout', layout);
-const Changes = changesSchemaOf<LayoutEntry>('LayoutChanges', layout);
 
 const Layout = Type.Object(
   {
@@ -31,56 +26,28 @@ export const versionFields = {
 export const VersionSummary = Type.Object({ ...versionFields, current: Type.Boolean() }, { $id: 'VersionSummary' });
 const LayoutVersion = Type.Object({ ...versionFields, body: Type.String() }, { $id: 'LayoutVersion' });
 
-export const [listOrganizationLayouts, listProjectLayouts] = forOrganizationAndProject((owner, lower) =>
-  list(['org'], {
-    id: `list${owner}Layouts`,
-    summary: `List ${lower} layouts`,
-    tag,
-    item: Layout,
-    list: (call, page) => layouts.listLayouts(call.deps, call.organization.id, projectOf(call), page),
-  }),
-);
+const bodies = bodiesOf('layout');
 
-export const [createOrganizationLayout, createProjectLayout] = forOrganizationAndProject((owner, lower) =>
-  plain(['org'], {
-    id: `create${owner}Layout`,
-    summary: `Create ${lower} layout`,
-    tag,
-    status: 201,
-    problems: [409],
-    body: NewLayout,
-    answer: Layout,
-    handle: async call => {
-      const made = await createEntry(call.deps, layouts.layout, slugsOf(call), call.body);
-      return asCreated(call, `${apiPathOf(call)}l/${made.id}/`, made);
+export const [ofOrganization, ofProject] = forOrganizationAndProject(owner =>
+  entryEndpoints(
+    ['org'],
+    'layout',
+    {
+      kind: layouts.layout,
+      tag,
+      at: 'l',
+      bodies,
+      answer: Layout,
+      cascades: true,
+      list: (call, page) => layouts.listLayouts(call.deps, call.organization.id, call.project?.id ?? null, page),
+      update: (call, id, check) => layouts.updateLayout(call.deps, slugsOf(call), id, call.body, check),
+      descriptions: {
+        update: 'Messages refer to layouts by name: a layout that is used by a message cannot be renamed.',
+        delete: 'Fails while a notification uses it. History is kept.',
+      },
     },
-  }),
-);
-
-export const [retrieveOrganizationLayout, retrieveProjectLayout] = forOrganizationAndProject((owner, lower) =>
-  plain(['org', 'layout'], {
-    id: `retrieve${owner}Layout`,
-    summary: `Retrieve ${lower} layout`,
-    tag,
-    status: 200,
-    answer: Layout,
-    handle: call => withEtag(call, call.layout),
-  }),
-);
-
-export const [updateOrganizationLayout, updateProjectLayout] = forOrganizationAndProject((owner, lower) =>
-  plain(['org', 'layout'], {
-    id: `update${owner}Layout`,
-    summary: `Update ${lower} layout`,
-    description: 'Messages refer to layouts by name: a layout that is used by a message cannot be renamed.',
-    tag,
-    status: 200,
-    problems: [409],
-    body: Changes,
-    answer: Layout,
-    handle: async call =>
-      withEtag(call, await layouts.updateLayout(call.deps, slugsOf(call), call.layout.id, call.body, ifMatch(call))),
-  }),
+    owner,
+  ),
 );
 
 export const [listOrganizationLayoutVersions, listProjectLayoutVersions] = forOrganizationAndProject((owner, lower) =>
@@ -90,8 +57,7 @@ export const [listOrganizationLayoutVersions, listProjectLayoutVersions] = forOr
     description: 'Newest first. To restore an older version, update the layout with its body.',
     tag,
     item: VersionSummary,
-    list: ({ deps, organization, layout }, page) =>
-      layouts.listVersionsOfLayout(deps, organization.id, layout.id, page),
+    list: ({ deps, organization, layout }, page) => listVersions(deps, organization.id, 'layout', layout.id, page),
   }),
 );
 
@@ -103,28 +69,6 @@ export const [retrieveOrganizationLayoutVersion, retrieveProjectLayoutVersion] =
       tag,
       status: 200,
       answer: LayoutVersion,
-      handle: async ({ deps, organization, layout, version }) =>
-        (await layouts.findVersionOfLayout(deps, organization.id, layout.id, version.number))!,
+      handle: ({ version: { content, ...version } }) => ({ ...version, body: content as string }),
     }),
-);
-
-function projectOf(found: object): number | null {
-  return (found as { project?: { id: number } }).project?.id ?? null;
-}
-
-export const [deleteOrganizationLayout, deleteProjectLayout] = forOrganizationAndProject((owner, lower) =>
-  plain(['org', 'layout'], {
-    id: `delete${owner}Layout`,
-    summary: `Delete ${lower} layout`,
-    description: 'Fails while a notification uses it. History is kept.',
-    tag,
-    status: 200,
-    problems: [409],
-    query: CascadeQuery,
-    answer: Deleted,
-    handle: call => {
-      const { deps, layout: own, query } = call;
-      return deleteEntry(deps, layouts.layout, slugsOf(call), own.id, deletionOptions(query), ifMatch(call));
-    },
-  }),
 );

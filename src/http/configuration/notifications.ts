@@ -1,28 +1,25 @@
 import { Type } from 'typebox';
-import type { NotificationEntry } from '../../core/configuration/document.ts';
-import { changesSchemaOf, newSchemaOf, responseFieldsOf } from '../../core/configuration/entries.ts';
-import { Message, notification, Overrides } from '../../core/configuration/nouns/notification.ts';
+import { changesSchemaOf, responseFieldsOf } from '../../core/configuration/entries.ts';
+import { Message, notification, Overrides, type StoredMessage } from '../../core/configuration/nouns/notification.ts';
 import { closed } from '../../core/configuration/nouns/schemas.ts';
 import { AppError } from '../../core/errors.ts';
 import { visibleUsers } from '../../core/identity/visible-users.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { limits } from '../../core/text/text.ts';
-import { deleteEntry } from '../../services/configuration/entries.ts';
 import * as notifications from '../../services/configuration/notifications.ts';
 import * as testSends from '../../services/configuration/try-out/test-sends.ts';
+import { listVersions } from '../../services/configuration/versions.ts';
 import type { Resources } from '../resolve.ts';
-import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
-import { apiPathOf, type Call, list, plain, slugsOf } from '../server/route.ts';
-import { CascadeQuery, Deleted, deletionOptions } from '../server/schemas.ts';
+import { ifMatch, withEtag } from '../server/etag.ts';
+import { type Call, list, plain, slugsOf } from '../server/route.ts';
 import { TestResult } from './channels.ts';
+import { bodiesOf, entryEndpoints } from './entry-endpoints.ts';
 import { VersionSummary, versionFields } from './layouts.ts';
 
 const tag = 'Notifications';
-const messageFields = { message: Message, overrides: Type.Optional(Overrides) };
+const { more: messageFields, ...fieldsOnly } = notification;
 
-const NewNotification = newSchemaOf('NewNotification', notification, messageFields);
-const Changes = changesSchemaOf<notifications.NotificationFieldsEntry>('NotificationChanges', notification);
-const NewMessage = Type.Object(messageFields, { $id: 'NewMessage', ...closed });
+const NewMessage = Type.Object(messageFields!, { $id: 'NewMessage', ...closed });
 
 const messageSchemas = { message: Message, overrides: Overrides };
 
@@ -87,64 +84,37 @@ const NotificationTest = Type.Object(
   { $id: 'NotificationTest', additionalProperties: false },
 );
 
-export const listNotifications = list(['org', 'prj', 'app', 'evt'], {
-  id: 'listNotifications',
-  summary: 'List notifications',
+export const entry = entryEndpoints(['org', 'prj', 'app', 'evt'], 'notification', {
+  kind: notifications.notification,
   tag,
-  item: Notification,
-  list: ({ deps, organization, event }, page) => notifications.listNotifications(deps, organization.id, event.id, page),
-});
-
-export const createNotification = plain(['org', 'prj', 'app', 'evt'], {
-  id: 'createNotification',
-  summary: 'Create notification',
-  description: 'Recipients that an expression over users selects require `user:read` for the whole organization.',
-  tag,
-  status: 201,
-  problems: [409],
-  body: NewNotification,
+  at: 'n',
+  bodies: {
+    ...bodiesOf('notification'),
+    update: changesSchemaOf<notifications.NotificationFieldsEntry>('NotificationChanges', fieldsOnly),
+  },
   answer: Notification,
-  handle: async call => {
+  cascades: true,
+  list: ({ deps, organization, event }, page) =>
+    notifications.listNotifications(deps, organization.id, event!.id, page),
+  create: call => {
     requireExpressionRight(call, call.body.recipients.users);
-    const made = await notifications.createNotification(call.deps, slugsOf(call), call.body);
-    return asCreated(call, `${apiPathOf(call)}n/${made.id}/`, made, withoutCounters(made));
+    return notifications.createNotification(call.deps, slugsOf(call), call.body);
   },
-});
-
-export const retrieveNotification = plain(['org', 'prj', 'app', 'evt', 'notification'], {
-  id: 'retrieveNotification',
-  summary: 'Retrieve notification',
-  tag,
-  status: 200,
-  answer: Notification,
-  handle: async call => {
-    const { deps, organization, event, notification } = call;
-    const found = await notifications.getNotification(deps, organization.id, event.id, notification.id);
-    return withEtag(call, found, withoutCounters(found));
-  },
-});
-
-export const updateNotification = plain(['org', 'prj', 'app', 'evt', 'notification'], {
-  id: 'updateNotification',
-  summary: 'Update notification',
-  description:
-    'Updates everything but the message, which has its own endpoint. A new expression over users requires `user:read` for the ' +
-    'whole organization.',
-  tag,
-  status: 200,
-  problems: [409],
-  body: Changes,
-  answer: Notification,
-  handle: async call => {
-    const { deps, notification, body } = call;
-    const isUnchanged = ifMatch(call);
-    const check = (current: { recipients: NotificationEntry['recipients'] }) => {
+  retrieve: ({ deps, organization, event }, id) => notifications.getNotification(deps, organization.id, event!.id, id),
+  update: (call, id, isUnchanged) => {
+    const { deps, body } = call;
+    return notifications.updateNotification(deps, slugsOf(call), id, body, current => {
       isUnchanged(current);
       const users = body.recipients?.users;
       if (users !== current.recipients.users) requireExpressionRight(call, users);
-    };
-    const changed = await notifications.updateNotification(deps, slugsOf(call), notification.id, body, check);
-    return withEtag(call, changed, withoutCounters(changed));
+    });
+  },
+  tagOf: withoutCounters,
+  descriptions: {
+    create: 'Recipients that an expression over users selects require `user:read` for the whole organization.',
+    update:
+      'Updates everything but the message, which has its own endpoint. A new expression over users requires `user:read` for the ' +
+      'whole organization.',
   },
 });
 
@@ -192,7 +162,7 @@ export const listMessageVersions = list(['org', 'prj', 'app', 'evt', 'notificati
   tag,
   item: VersionSummary,
   list: ({ deps, organization, notification }, page) =>
-    notifications.listVersionsOfMessage(deps, organization.id, notification.id, page),
+    listVersions(deps, organization.id, 'notification', notification.id, page),
 });
 
 export const retrieveMessageVersion = plain(['org', 'prj', 'app', 'evt', 'notification', 'version'], {
@@ -201,22 +171,5 @@ export const retrieveMessageVersion = plain(['org', 'prj', 'app', 'evt', 'notifi
   tag,
   status: 200,
   answer: MessageVersion,
-  handle: async ({ deps, organization, notification, version }) =>
-    (await notifications.findVersionOfMessage(deps, organization.id, notification.id, version.number))!,
-});
-
-export const deleteNotification = plain(['org', 'prj', 'app', 'evt', 'notification'], {
-  id: 'deleteNotification',
-  summary: 'Delete notification',
-  description: 'Fails if there are objects below it, unless `cascade` is true. History is kept.',
-  tag,
-  status: 200,
-  problems: [409],
-  query: CascadeQuery,
-  answer: Deleted,
-  handle: call => {
-    const { deps, notification, query } = call;
-    const kind = notifications.notification;
-    return deleteEntry(deps, kind, slugsOf(call), notification.id, deletionOptions(query), ifMatch(call));
-  },
+  handle: ({ version: { content, ...version } }) => ({ ...version, ...(content as unknown as StoredMessage) }),
 });

@@ -9,9 +9,13 @@ import { endpoints, slugPathOf } from '../server/route.ts';
 
 const { plain } = endpoints('Events');
 
-export const pausedReason = Type.Union([Type.String(), Type.Null()], {
-  description: 'Why it is paused. Null: no reason was given, or it is not paused.',
-});
+export const pauseFields = {
+  paused: Type.Boolean({ description: 'Whether messages are held instead of sent.' }),
+  paused_reason: Type.Union([Type.String(), Type.Null()], {
+    description: 'Why it is paused. Null: no reason was given, or it is not paused.',
+  }),
+  created_at: Type.String({ format: 'date-time' }),
+};
 const PauseBody = Type.Object(
   {
     reason: Type.Optional(

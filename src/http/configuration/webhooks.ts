@@ -1,23 +1,17 @@
 import { Type } from 'typebox';
-import type { WebhookEntry } from '../../core/configuration/document.ts';
-import { changesSchemaOf, newSchemaOf, responseFieldsOf } from '../../core/configuration/entries.ts';
+import { responseFieldsOf } from '../../core/configuration/entries.ts';
 import { pickFields } from '../../core/configuration/nouns/noun.ts';
-import { webhook as noun, Secret } from '../../core/configuration/nouns/webhook.ts';
+import { webhook as noun } from '../../core/configuration/nouns/webhook.ts';
 import { messageIdOf, withSummary } from '../../core/configuration/webhooks.ts';
 import * as queries from '../../db/configuration/webhooks.ts';
 import * as messageQueries from '../../db/history/webhook-messages.ts';
 import { currentTime } from '../../lib/time/clock.ts';
-import { deleteEntry, getEntry } from '../../services/configuration/entries.ts';
 import * as webhooks from '../../services/configuration/webhooks.ts';
-import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
-import { apiPathOf, badCursor, list, ordered, plain, slugsOf } from '../server/route.ts';
-import { Deleted, DeleteQuery, deletionOptions } from '../server/schemas.ts';
+import { badCursor, ordered, plain, slugsOf } from '../server/route.ts';
+import { entryEndpoints } from './entry-endpoints.ts';
 
 const tag = 'Webhooks';
 const time = (description: string) => Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description });
-
-const NewWebhook = newSchemaOf('NewWebhook', noun, { secret: Secret });
-const Changes = changesSchemaOf<WebhookEntry>('WebhookChanges', noun, { secret: Secret });
 
 const own = {
   ...responseFieldsOf(noun),
@@ -77,84 +71,29 @@ function shown(date: Date | null): string | null {
   return date?.toISOString() ?? null;
 }
 
-/** Leaves out fields that change without an edit from the ETag. */
-function tagOf(webhook: webhooks.Webhook) {
-  return pickFields(noun, webhook);
-}
-
-export const listWebhooks = list(['org'], {
-  id: 'listWebhooks',
-  summary: 'List webhooks',
+export const entry = entryEndpoints(['org'], 'webhook', {
+  kind: webhooks.webhook,
   tag,
-  item: Webhook,
-  list: async ({ deps, organization }, page) => (await queries.listWebhooks(deps.db, organization.id, page)).map(show),
-});
-
-export const createWebhook = plain(['org'], {
-  id: 'createWebhook',
-  summary: 'Create webhook',
-  description:
-    'Receives messages of the selected types from now on, signed according to Standard Webhooks. The secret is in this ' +
-    'response and cannot be retrieved again.',
-  tag,
-  status: 201,
-  problems: [409],
-  body: NewWebhook,
-  answer: CreatedWebhook,
-  handle: async call => {
-    const { webhook, secret } = await webhooks.createWebhook(call.deps, slugsOf(call), call.body);
-    const answer = { ...show(webhook), secret };
-    return asCreated(call, `${apiPathOf(call)}webhooks/${webhook.slug}/`, answer, tagOf(webhook));
-  },
-});
-
-export const retrieveWebhook = plain(['org', 'webhook'], {
-  id: 'retrieveWebhook',
-  summary: 'Retrieve webhook',
-  tag,
-  status: 200,
+  at: 'webhooks',
   answer: Webhook,
-  handle: async call => {
-    const found = await getEntry(call.deps, webhooks.webhook, slugsOf(call), call.webhook.id);
-    return withEtag(call, show(found), tagOf(found));
-  },
-});
-
-export const updateWebhook = plain(['org', 'webhook'], {
-  id: 'updateWebhook',
-  summary: 'Update webhook',
-  description:
-    'A new `url` requires a `secret`: the stored one is not used for another destination. A new secret replaces the stored ' +
-    'one at once (rotate it to keep both for a while). Null generates one, which cannot be retrieved again.',
-  tag,
-  status: 200,
-  body: Changes,
-  answer: ChangedWebhook,
-  handle: async call => {
-    const { deps, webhook, body } = call;
-    const { webhook: changed, secret } = await webhooks.updateWebhook(
-      deps,
-      slugsOf(call),
-      webhook.id,
-      body,
-      ifMatch(call, tagOf),
-    );
-    return withEtag(call, { ...show(changed), ...(secret && { secret }) }, tagOf(changed));
-  },
-});
-
-export const deleteWebhook = plain(['org', 'webhook'], {
-  id: 'deleteWebhook',
-  summary: 'Delete webhook',
-  description: 'Waiting messages are not sent.',
-  tag,
-  status: 200,
-  query: DeleteQuery,
-  answer: Deleted,
-  handle: call => {
-    const { deps, webhook, query } = call;
-    const options = deletionOptions(query);
-    return deleteEntry(deps, webhooks.webhook, slugsOf(call), webhook.id, options, ifMatch(call, tagOf));
+  answers: { create: CreatedWebhook, update: ChangedWebhook },
+  list: async ({ deps, organization }, page) => (await queries.listWebhooks(deps.db, organization.id, page)).map(show),
+  create: call => webhooks.createWebhook(call.deps, slugsOf(call), call.body),
+  update: (call, id, check) => webhooks.updateWebhook(call.deps, slugsOf(call), id, call.body, check),
+  show: (_, { secret, ...webhook }: webhooks.Webhook & { secret?: string }) => ({
+    ...show(webhook),
+    ...(secret && { secret }),
+  }),
+  // Fields that change without an edit are left out.
+  tagOf: webhook => pickFields(noun, webhook),
+  descriptions: {
+    create:
+      'Receives messages of the selected types from now on, signed according to Standard Webhooks. The secret is in this ' +
+      'response and cannot be retrieved again.',
+    update:
+      'A new `url` requires a `secret`: the stored one is not used for another destination. A new secret replaces the stored ' +
+      'one at once (rotate it to keep both for a while). Null generates one, which cannot be retrieved again.',
+    delete: 'Waiting messages are not sent.',
   },
 });
 

@@ -70,7 +70,7 @@ interface RouteLine {
 interface EndpointBase<Name extends PathParameterName> {
   /** Parameters that its path must have. */
   params: readonly Name[];
-  /** The operationId in OpenAPI, also used by tests; the endpoint is exported under this name. */
+  /** The operationId in OpenAPI, also used by tests. */
   id: string;
   summary: string;
   description?: string;
@@ -137,6 +137,38 @@ export const post = line('POST');
 export const put = line('PUT');
 export const patch = line('PATCH');
 export const del = line('DELETE');
+
+interface EntryEndpoints<Above extends PathParameterName, Own extends PathParameterName> {
+  list: ListEndpoint<Above>;
+  create: PlainEndpoint<Above>;
+  retrieve: PlainEndpoint<Above | Own>;
+  update: PlainEndpoint<Above | Own>;
+  delete: PlainEndpoint<Above | Own>;
+}
+
+type NounWith<Action extends string> = Permission extends infer P
+  ? P extends `${infer N}:${Action}`
+    ? N
+    : never
+  : never;
+
+/** Returns the lines of a noun's five alike endpoints, which need the permissions to read and to write. */
+export function entryRoutes<const Path extends string, const Own extends PathParameterName>(
+  path: Path,
+  own: Own,
+  permission: NounWith<'read'> & NounWith<'write'>,
+  endpoints: EntryEndpoints<NamesIn<Path>, Own>,
+): Route[] {
+  const one: string = `${path}:${own}/`;
+  const [read, write] = [`${permission}:read`, `${permission}:write`] as const;
+  return [
+    { ...endpoints.list, method: 'GET', path, permission: read },
+    { ...endpoints.create, method: 'POST', path, permission: write },
+    { ...endpoints.retrieve, method: 'GET', path: one, permission: read },
+    { ...endpoints.update, method: 'PATCH', path: one, permission: write },
+    { ...endpoints.delete, method: 'DELETE', path: one, permission: write },
+  ];
+}
 
 /** The default of `tag` is that of the endpoints, and of `status` 200. */
 type Defaults = Partial<Pick<PlainEndpoint, 'tag' | 'status'>>;
@@ -231,6 +263,6 @@ export function badCursor() {
 /** Defines the same endpoint for organizations and for projects. */
 export function forOrganizationAndProject<Endpoint>(
   make: (owner: 'Organization' | 'Project', lower: string) => Endpoint,
-): [Endpoint, Endpoint] {
+): [ofOrganization: Endpoint, ofProject: Endpoint] {
   return [make('Organization', 'organization'), make('Project', 'project')];
 }

@@ -10,7 +10,7 @@ export interface Application {
   created_at: string;
 }
 
-export const application: Kind<Application> = {
+export const application: Kind<'application', Application> = {
   noun: 'application',
   read: async (db, { organization }, id) => {
     const row = (await findRow(db, organization.id, 'application', { id }))!;

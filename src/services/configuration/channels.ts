@@ -2,13 +2,13 @@
 
 import type { ChannelEntry } from '../../core/configuration/document.ts';
 import type { ChangesOf } from '../../core/configuration/entries.ts';
-import { type ChannelFields, channel, type ProviderEntry } from '../../core/configuration/nouns/channel.ts';
+import { channel as noun, type ProviderEntry } from '../../core/configuration/nouns/channel.ts';
 import { pickFields } from '../../core/configuration/nouns/noun.ts';
 import { dayLimitOf, messagesOfDay, nameInChannel } from '../../core/decision/day-limit.ts';
 import { AppError } from '../../core/errors.ts';
 import { mailboxesOf } from '../../core/feedback/mailbox.ts';
 import { percentOf, type Reputation, reputationWindow } from '../../core/feedback/reputation.ts';
-import { type ChannelStateName, channelStatesOf } from '../../core/history/states.ts';
+import { channelStatesOf } from '../../core/history/states.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { lookUp } from '../../core/lookup.ts';
 import * as rows from '../../db/configuration/channels.ts';
@@ -20,78 +20,19 @@ import { currentTime } from '../../lib/time/clock.ts';
 import { openSecrets } from '../../pipeline/channel-secrets.ts';
 import { type Providers, withoutSecrets } from '../../providers/provider.ts';
 import type { Deps } from '../deps.ts';
-import { type InteractionAddressView, interactionAddressesOf } from '../history/acknowledgements/interactions.ts';
+import { interactionAddressesOf } from '../history/acknowledgements/interactions.ts';
 import { feedbackSourcesOf, mailSource } from '../history/feedback/requests.ts';
-import { createEntry, type Kind, type Precondition, updateEntry } from './entries.ts';
+import { createEntry, gone, type Kind, type Precondition, updateEntry } from './entries.ts';
 import { showPause } from './pauses.ts';
 import { findNotificationsUsingChannel, refuseIfUsed } from './references.ts';
 
-interface ProviderView {
-  use: string;
-  [setting: string]: unknown;
-  /** Names of the secret settings that are stored. */
-  secrets_set: string[];
-}
-
-interface ChannelView extends ChannelFields {
-  providers: ProviderView[];
-  paused: boolean;
-  paused_reason: string | null;
-  /** Slug; null: the channel belongs to the organization. */
-  project: string | null;
-  /** Why the channel cannot send; null: its secrets can be decrypted. */
-  problem: string | null;
-  created_at: string;
-  updated_at: string;
-}
-
-/** Where services report what became of messages; null if no provider of the channel has such a service. */
-interface ChannelFeedback {
-  addresses: {
-    service: string;
-    /** Path of the URL to enter at the service. */
-    path: string;
-    /** Whether requests can be verified; false: the secret of the service is missing. */
-    ready: boolean;
-  }[];
-  /** Mailboxes that are polled for bounce mails. */
-  mailboxes: rows.PolledMailbox[];
-  last_received_at: string | null;
-  last_refused_at: string | null;
-  last_refusal: string | null;
-}
-
-export interface ChannelHealth {
-  hours: number;
-  sent: number;
-  failed: number;
-  unknown: number;
-}
-
-/** How many messages of an email channel bounce or are reported as spam; null for other types. */
-interface ChannelReputation extends Reputation {
-  hours: number;
-  bounce_percent: number;
-  complaint_percent: number;
-  /** The last resume: messages sent before it do not count. */
-  since: string | null;
-  bulk_paused_at: string | null;
-  bulk_paused_reason: string | null;
-}
-
-export interface ChannelDetails extends ChannelView {
-  reputation: ChannelReputation | null;
-  feedback: ChannelFeedback | null;
-  interactions: InteractionAddressView[];
-  health: ChannelHealth;
-  /** When the next day begins, if all providers have reached their limit of the day. */
-  limited_until: string | null;
-  states: ChannelStateName[];
-}
+/** The schemas of the responses describe these (http/configuration/channels.ts). */
+type ChannelView = Omit<ReturnType<typeof show>, 'feedback' | 'interactions'>;
+export type ChannelDetails = Awaited<ReturnType<typeof getChannel>>;
 
 const healthHours = 24;
 
-export async function getChannel(deps: Deps, organizationId: number, id: number): Promise<ChannelDetails> {
+export async function getChannel(deps: Deps, organizationId: number, id: number) {
   const row = await find(deps.db, organizationId, id);
   const [measured] = await measure(deps.db, organizationId, [row]);
   return withStates({ ...show(deps, organizationId, row), ...measured! });
@@ -107,7 +48,7 @@ export async function listChannelDetails(deps: Deps, organizationId: number, pag
   }));
 }
 
-function withStates(channel: Omit<ChannelDetails, 'states'>): ChannelDetails {
+function withStates<Channel extends Parameters<typeof channelStatesOf>[0]>(channel: Channel) {
   return { ...channel, states: channelStatesOf(channel) };
 }
 
@@ -131,24 +72,22 @@ export async function updateChannel(
   changes: ChangesOf<ChannelEntry>,
   check: Precondition<ChannelView>,
 ): Promise<ChannelDetails> {
-  await updateEntry(deps, channelOf(deps), slugs, id, withoutSecretNames(changes), check);
+  await updateEntry(deps, channel, slugs, id, withoutSecretNames(changes), check);
   return getChannel(deps, organizationId, id);
 }
 
 /** It cannot be deleted while a notification uses it. */
-export function channelOf(deps: Deps): Kind<ChannelView> {
-  return {
-    noun: 'channel',
-    // What the ETag is made of.
-    read: async (db, { organization }, id) => {
-      const row = await find(db, organization.id, id);
-      const { feedback: _, interactions: __, ...channel } = show(deps, organization.id, row);
-      return channel;
-    },
-    refuseIfUsed: async (trx, { organization }, { name }, id) =>
-      refuseIfUsed(`channel ${name}`, await findNotificationsUsingChannel(trx, organization.id, id)),
-  };
-}
+export const channel: Kind<'channel', ChannelView> = {
+  noun: 'channel',
+  // What the ETag is made of.
+  read: async (db, { organization }, id, deps) => {
+    const row = await find(db, organization.id, id);
+    const { feedback: _, interactions: __, ...view } = show(deps, organization.id, row);
+    return view;
+  },
+  refuseIfUsed: async (trx, { organization }, { name }, id) =>
+    refuseIfUsed(`channel ${name}`, await findNotificationsUsingChannel(trx, organization.id, id)),
+};
 
 /** Removes `secrets_set`, which is in responses, so that a response can be sent back. */
 function withoutSecretNames<Entry extends { providers?: ProviderEntry[] | null }>(entry: Entry): Entry {
@@ -158,15 +97,11 @@ function withoutSecretNames<Entry extends { providers?: ProviderEntry[] | null }
 
 async function find(db: Db, organizationId: number, id: number): Promise<rows.ChannelDetails> {
   const row = await rows.findChannelDetails(db, organizationId, id);
-  if (!row) throw new AppError('channel.not_found', 'the channel has been deleted in the meantime');
+  if (!row) throw gone('channel');
   return row;
 }
 
-function show(
-  { cipher, providers, feedbackReaders }: Deps,
-  organizationId: number,
-  row: rows.ChannelDetails,
-): Omit<ChannelDetails, 'health' | 'reputation' | 'limited_until' | 'states'> {
+function show({ cipher, providers, feedbackReaders }: Deps, organizationId: number, row: rows.ChannelDetails) {
   let secrets: JsonObject[] = [];
   let problem: string | null = null;
   try {
@@ -177,7 +112,7 @@ function show(
   }
   const sources = feedbackSourcesOf(providers, row.providers, secrets);
   return {
-    ...pickFields(channel, row),
+    ...pickFields(noun, row),
     providers: row.providers.map((entry, i) => showProvider(providers, entry, secrets[i] ?? {})),
     ...showPause(row),
     project: row.project,
@@ -209,7 +144,7 @@ function showMailbox({ mailboxes }: rows.ChannelDetails, name: string): rows.Pol
   return { mailbox: name, checked_at: toIso(checked_at), failed_at: toIso(failed_at), error };
 }
 
-function showProvider(providers: Providers, { use, ...fields }: JsonObject, secrets: JsonObject): ProviderView {
+function showProvider(providers: Providers, { use, ...fields }: JsonObject, secrets: JsonObject) {
   const settings = withoutSecrets(providers, String(use), fields);
   return { use: String(use), ...settings, secrets_set: Object.keys(secrets).sort() };
 }
@@ -222,7 +157,7 @@ async function measure(db: Db, organizationId: number, channels: readonly rows.C
   const reputations = await readReputations(db, organizationId, ids);
   const days = Map.groupBy(await rows.listProviderDays(db, organizationId, ids), one => one.channel_id);
   return channels.map(channel => {
-    const health: ChannelHealth = { hours: healthHours, sent: 0, failed: 0, unknown: 0, ...outcomes.get(channel.id) };
+    const health = { hours: healthHours, sent: 0, failed: 0, unknown: 0, ...outcomes.get(channel.id) };
     const counts = reputations.find(({ id }) => id === channel.id);
     const limited_until = findDayEnd(channel, days.get(channel.id) ?? []);
     return { health, reputation: counts ? describeReputation(channel, counts) : null, limited_until };
@@ -241,7 +176,7 @@ function findDayEnd({ providers }: rows.ChannelDetails, days: readonly rows.Prov
   return new Date(days[0].day.getTime() + 24 * 3_600_000).toISOString();
 }
 
-function describeReputation(channel: rows.ChannelDetails, counts: Reputation): ChannelReputation {
+function describeReputation(channel: rows.ChannelDetails, counts: Reputation) {
   const { messages, bounced, complained } = counts;
   return {
     hours: reputationWindow.hours,
@@ -256,16 +191,7 @@ function describeReputation(channel: rows.ChannelDetails, counts: Reputation): C
   };
 }
 
-interface ProviderKind {
-  name: string;
-  medium: string;
-  title: string;
-  summary: string;
-  /** JSON schema; see `provider.ts` for its custom keywords. */
-  settings: object;
-}
-
-export function listProviders({ providers }: Deps): ProviderKind[] {
+export function listProviders({ providers }: Deps) {
   return Object.values(providers).map(({ name, medium, title, summary, settings }) => ({
     name,
     medium,

@@ -3,9 +3,9 @@
  * declarative file thus share their checks, comparison, audit and lock. The cost does not depend on the organization's size.
  */
 import type { Step } from '../../core/configuration/diff.ts';
-import { type NounName, nouns } from '../../core/configuration/document.ts';
+import { type NounFields, type NounName, nouns, pathNouns, sectionOf } from '../../core/configuration/document.ts';
 import { mergeEntry, refuseChanges, unwrapError, wrapEntry } from '../../core/configuration/entries.ts';
-import { type Noun, toEntryFields } from '../../core/configuration/nouns/noun.ts';
+import { type Noun, pickFields, toEntryFields } from '../../core/configuration/nouns/noun.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Json } from '../../core/json.ts';
 import {
@@ -15,7 +15,7 @@ import {
   type Slugs,
 } from '../../db/configuration/organizations.ts';
 import { type Counts, countBelow } from '../../db/configuration/references.ts';
-import { deleteRow } from '../../db/configuration/rows.ts';
+import { deleteRow, findRow, type RowNoun, renameRow } from '../../db/configuration/rows.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
@@ -37,28 +37,23 @@ export async function changeAndInvalidate<T>(deps: Deps, { org }: Slugs, work: (
 
 /** Resolves the slugs from the database; throws if an object has been deleted since the request was routed. */
 export async function requirePath(trx: Db, slugs: Slugs): Promise<ResolvedPath> {
-  const { org, prj, app, evt } = slugs;
   const resolved = await resolvePathAcrossTenants(trx, slugs);
-  if (!resolved) throw new AppError('organization.not_found', `there is no organization ${org}`);
-  if (prj !== undefined && !resolved.project) throw new AppError('project.not_found', `there is no project ${prj}`);
-  if (app !== undefined && !resolved.application) {
-    throw new AppError('application.not_found', `there is no application ${app}`);
+  if (!resolved) throw new AppError('organization.not_found', `there is no organization ${slugs.org}`);
+  for (const noun of pathNouns) {
+    const slug = slugs[pathPart[noun]];
+    if (slug !== undefined && !resolved[noun]) throw new AppError(`${noun}.not_found`, `there is no ${noun} ${slug}`);
   }
-  if (evt !== undefined && !resolved.event) throw new AppError('event.not_found', `there is no event ${evt}`);
   return resolved;
 }
 
 /** Creates or updates the entry below the object that the slugs name. */
-export async function putEntry(
-  deps: Deps,
-  trx: Db,
-  slugs: Slugs,
-  noun: NounName,
-  entry: { slug?: string; name: string },
-): Promise<Step[]> {
+export async function putEntry(deps: Deps, trx: Db, slugs: Slugs, noun: NounName, entry: object): Promise<Step[]> {
   const resolved = await requirePath(trx, slugs);
-  const part = pathPart[noun];
-  const own = await resolvePathAcrossTenants(trx, { ...slugs, ...(part && { [part]: entry.slug }) });
+  const part = partOf(noun);
+  const own = await resolvePathAcrossTenants(trx, {
+    ...slugs,
+    ...(part && { [part]: (entry as { slug?: string }).slug }),
+  });
   const within = { project: own?.project?.id, application: own?.application?.id, event: own?.event?.id };
   const { document, at } = wrapEntry(resolved, noun, entry);
   try {
@@ -75,40 +70,65 @@ function requireCreatedId(steps: readonly Step[], field: string, entry: object):
   throw alreadyExists(field, String((entry as Record<string, unknown>)[field]));
 }
 
-export function alreadyExists(field: string, name: string): AppError {
+function alreadyExists(field: string, name: string): AppError {
   const message = `${JSON.stringify(name)} already exists: choose another, or update the existing one`;
   return new AppError('resource.exists', `${field}: ${message}`, { fields: { [field]: [message] } });
 }
 
-/** The part of a path that names an object of the noun. */
-const pathPart: { [noun in NounName]?: keyof Slugs } = { project: 'prj', application: 'app', event: 'evt' };
+const pathPart = { project: 'prj', application: 'app', event: 'evt' } as const;
+
+/** Returns the part of a path that names an object of the noun. */
+function partOf(noun: NounName): keyof Slugs | undefined {
+  return (pathPart as { [noun in NounName]?: keyof Slugs })[noun];
+}
 
 /** How the API shows a noun. The frame of creating, changing and deleting is the same for all. */
-export interface Kind<Form> {
-  noun: NounName;
+export interface Kind<N extends NounName, Form> {
+  noun: N;
   /** Returns the form that callers read; throws if it has been deleted. */
-  read: (trx: Db, resolved: ResolvedPath, id: number) => Promise<Form>;
+  read: (trx: Db, resolved: ResolvedPath, id: number, deps: Deps) => Promise<Form>;
   /** Throws while other objects reference it. Absent: objects below it block the deletion instead. */
   refuseIfUsed?: (trx: Db, resolved: ResolvedPath, current: Form, id: number) => Promise<void>;
   /** Returns what the audit log keeps of a deleted object; by default its form. */
   toAudit?: (current: Form) => object;
 }
 
-export async function getEntry<Form>({ db }: Deps, { read }: Kind<Form>, slugs: Slugs, id: number): Promise<Form> {
-  return read(db, await requirePath(db, slugs), id);
+/** Returns how a noun is shown that has nothing but its fields. */
+export function plainKind<N extends RowNoun>(noun: N): Kind<N, Required<NounFields<N>>> {
+  return {
+    noun,
+    read: async (db, { organization }, id) => {
+      const row = await findRow(db, organization.id, noun, { id });
+      if (!row) throw gone(noun);
+      return pickFields(nouns[noun], row as never) as Required<NounFields<N>>;
+    },
+  };
+}
+
+export function gone(noun: NounName): AppError {
+  return new AppError(`${noun}.not_found`, `the ${noun} has been deleted in the meantime`);
+}
+
+export async function getEntry<Form>(
+  deps: Deps,
+  { read }: Kind<NounName, Form>,
+  slugs: Slugs,
+  id: number,
+): Promise<Form> {
+  return read(deps.db, await requirePath(deps.db, slugs), id, deps);
 }
 
 /** Creates an object below the one that the slugs name. */
 export async function createEntry<Form>(
   deps: Deps,
-  { noun, read }: Kind<Form>,
+  { noun, read }: Kind<NounName, Form>,
   slugs: Slugs,
-  entry: { slug?: string; name: string },
+  entry: object,
 ): Promise<Form> {
   return changeAndInvalidate(deps, slugs, async trx => {
     const resolved = await requirePath(trx, slugs);
     const id = requireCreatedId(await putEntry(deps, trx, slugs, noun, entry), nouns[noun].key, entry);
-    return read(trx, resolved, id);
+    return read(trx, resolved, id, deps);
   });
 }
 
@@ -122,7 +142,7 @@ export interface ChangeHooks<Form> {
 /** Changes an object. An absent field keeps its value, and null removes it. */
 export async function updateEntry<Form extends object>(
   deps: Deps,
-  { noun, read }: Kind<Form>,
+  { noun, read }: Kind<NounName, Form>,
   slugs: Slugs,
   id: number,
   changes: object,
@@ -131,7 +151,7 @@ export async function updateEntry<Form extends object>(
 ): Promise<Form> {
   return changeAndInvalidate(deps, slugs, async trx => {
     const resolved = await requirePath(trx, slugs);
-    const current = await read(trx, resolved, id);
+    const current = await read(trx, resolved, id, deps);
     check(current);
     const { fixed = {}, kept = {} } = nouns[noun] as Noun;
     refuseChanges(current, changes, fixed as Record<string, string>);
@@ -140,11 +160,32 @@ export async function updateEntry<Form extends object>(
     const isKept = ([field]: [string, unknown]) => field in kept;
     const own = Object.fromEntries(Object.entries(toEntry(current)).filter(field => !isKept(field)));
     const entry = { ...mergeEntry(own, changes), ...Object.fromEntries(Object.entries(changes).filter(isKept)) };
-    const part = pathPart[noun];
+    const part = partOf(noun);
     const parents = part ? { ...slugs, [part]: undefined } : slugs;
-    await putEntry(deps, trx, parents, noun, entry as { slug?: string; name: string });
-    return read(trx, resolved, id);
+    await putEntry(deps, trx, parents, noun, entry);
+    return read(trx, resolved, id, deps);
   });
+}
+
+/** Renames the row directly: through a document, another name would be another object. */
+export async function renameEntry(
+  deps: Deps,
+  trx: Db,
+  noun: 'layout' | 'notification',
+  { organization, project, application, event }: ResolvedPath,
+  { id, name: before }: { id: number; name: string },
+  name: string,
+): Promise<void> {
+  if (!(await renameRow(trx, organization.id, noun, id, name))) throw alreadyExists('name', name);
+  const path = [project, application, event].flatMap(part => part?.slug ?? []);
+  const entry = {
+    action: 'update',
+    noun,
+    path: [...path, before].join('/'),
+    before: { name: before },
+    after: { name },
+  };
+  await record(deps, trx, organization.id, entry);
 }
 
 export interface DeletionOptions {
@@ -166,7 +207,7 @@ export interface DeletionResult {
  */
 export async function deleteEntry<Form>(
   deps: Deps,
-  { noun, read, refuseIfUsed, toAudit = current => current as object }: Kind<Form>,
+  { noun, read, refuseIfUsed, toAudit = current => current as object }: Kind<NounName, Form>,
   slugs: Slugs,
   id: number,
   { cascade, dryRun }: DeletionOptions,
@@ -175,13 +216,13 @@ export async function deleteEntry<Form>(
   return changeAndInvalidate(deps, slugs, async trx => {
     const resolved = await requirePath(trx, slugs);
     const { organization, project, application, event } = resolved;
-    const current = await read(trx, resolved, id);
+    const current = await read(trx, resolved, id, deps);
     check(current);
     await refuseIfUsed?.(trx, resolved, current, id);
-    const hasChildren = noun === 'organization' || pathPart[noun] !== undefined;
+    const hasChildren = noun === 'organization' || partOf(noun) !== undefined;
     const within = { project: project?.id, application: application?.id, event: event?.id };
     const children = hasChildren ? await countBelow(trx, organization.id, within) : {};
-    const deleted = { [noun === 'category' ? 'categories' : `${noun}s`]: 1, ...children };
+    const deleted = { [sectionOf(noun) ?? 'organizations']: 1, ...children };
     if (dryRun) return { deleted, dry_run: true };
     if (!cascade && Object.keys(children).length > 0) {
       const message =

@@ -45,7 +45,7 @@ export async function listEventsWithSchemas({ db }: Deps, org: string): Promise<
   return events.listOrganizationEvents(db, organization.id, { withSchemas: true }, { after: 0, limit });
 }
 
-export const event: Kind<Event> = { noun: 'event', read };
+export const event: Kind<'event', Event> = { noun: 'event', read };
 
 async function read(db: Db, { organization }: ResolvedPath, id: number): Promise<Event> {
   const row = (await findRow(db, organization.id, 'event', { id }))!;

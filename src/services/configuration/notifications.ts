@@ -4,26 +4,23 @@ import type { NotificationEntry } from '../../core/configuration/document.ts';
 import { type ChangesOf, mergeEntry } from '../../core/configuration/entries.ts';
 import { toNotificationEntry } from '../../core/configuration/export.ts';
 import type { NotificationFields, StoredMessage } from '../../core/configuration/nouns/notification.ts';
-import { AppError } from '../../core/errors.ts';
-import { findMessageVersion, listMessageVersions } from '../../db/configuration/messages.ts';
 import { listMissingVariables } from '../../db/configuration/missing-variables.ts';
-import * as rows from '../../db/configuration/notifications.ts';
-import type { ResolvedPath, Slugs } from '../../db/configuration/organizations.ts';
+import type { Slugs } from '../../db/configuration/organizations.ts';
+import { listNotificationVersions } from '../../db/configuration/versions.ts';
 import type { PageRequest } from '../../db/connection/page.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import type { Deps } from '../deps.ts';
-import { record } from '../operations/audit.ts';
-import { readNotifications } from './declarative/read.ts';
+import { readStates } from './declarative/read.ts';
 import {
-  alreadyExists,
   type ChangeHooks,
   createEntry,
+  gone,
   type Kind,
   type Precondition,
+  renameEntry,
   requirePath,
   updateEntry,
 } from './entries.ts';
-import { listVersionPage, toVersion } from './versions.ts';
 
 interface Notification extends NotificationFields, StoredMessage {
   id: number;
@@ -68,7 +65,7 @@ export async function getNotification({ db }: Deps, organizationId: number, even
   return withMissingVariables(db, organizationId, await read(db, organizationId, eventId, id));
 }
 
-export const notification: Kind<Notification> = {
+export const notification: Kind<'notification', Notification> = {
   noun: 'notification',
   read: (db, { organization, event }, id) => read(db, organization.id, event!.id, id),
 };
@@ -88,7 +85,7 @@ export async function updateNotification(
   return showChanged(deps, slugs, id, changes, check, {
     prepare: async (trx, resolved, current) => {
       if (changes.name === undefined || changes.name === current.name) return;
-      await rename(deps, trx, resolved as Required<ResolvedPath>, current, changes.name);
+      await renameEntry(deps, trx, 'notification', resolved, current, changes.name);
     },
     toEntry: current => mergeEntry({}, withoutAlternative(toEntry(current), changes)),
   });
@@ -112,30 +109,6 @@ async function showChanged(deps: Deps, slugs: Slugs, id: number, ...change: Chan
 }
 
 type Change = [changes: object, check: Precondition<Notification>, hooks: ChangeHooks<Notification>];
-
-/** Renames the row directly: through a document, another name would be another notification. */
-async function rename(deps: Deps, trx: Db, resolved: Required<ResolvedPath>, current: Notification, name: string) {
-  const { organization, project, application, event } = resolved;
-  if (!(await rows.renameNotification(trx, organization.id, current.id, name))) throw alreadyExists('name', name);
-  const path = [project.slug, application.slug, event.slug, current.name].join('/');
-  await record(deps, trx, organization.id, {
-    action: 'update',
-    noun: 'notification',
-    path,
-    before: { name: current.name },
-    after: { name },
-  });
-}
-
-export async function listVersionsOfMessage({ db }: Deps, organizationId: number, id: number, page: PageRequest) {
-  return listVersionPage(page, at => listMessageVersions(db, organizationId, id, at));
-}
-
-/** Returns undefined if there is no such version. */
-export async function findVersionOfMessage({ db }: Deps, organizationId: number, id: number, version: number) {
-  const row = await findMessageVersion(db, organizationId, id, version);
-  return row && { ...toVersion(row), ...(row.content as unknown as StoredMessage) };
-}
 
 async function withMissingVariables(db: Db, organizationId: number, notification: Notification) {
   return (await addMissingVariables(db, organizationId, [notification]))[0]!;
@@ -167,13 +140,13 @@ async function addMissingVariables(
 
 async function read(db: Db, organizationId: number, eventId: number, id: number): Promise<Notification> {
   const found = (await readAll(db, organizationId, eventId)).find(one => one.id === id);
-  if (!found) throw new AppError('notification.not_found', 'the notification has been deleted in the meantime');
+  if (!found) throw gone('notification');
   return found;
 }
 
 async function readAll(db: Db, organizationId: number, eventId: number): Promise<Notification[]> {
-  const states = (await readNotifications(db, organizationId, { event: eventId })).get(eventId) ?? [];
-  const versions = await rows.listNotificationVersions(db, organizationId, eventId);
+  const states = (await readStates(db, organizationId, 'notification', { event: eventId })).get(eventId) ?? [];
+  const versions = await listNotificationVersions(db, organizationId, eventId);
   return states.flatMap(state => {
     const latest = versions.find(({ id }) => id === state.id);
     // The notification was deleted between the two reads.

@@ -109,7 +109,7 @@ export async function requireTwoFactor(
   return settings;
 }
 
-export const organization: Kind<OrganizationSettings> = {
+export const organization: Kind<'organization', OrganizationSettings> = {
   noun: 'organization',
   read: (db, _, id) => readSettings(db, id),
 };

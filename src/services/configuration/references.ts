@@ -13,12 +13,11 @@ import type { Db } from '../../db/connection/pool.ts';
 const maxListed = 20;
 
 /** Throws `resource.in_use` if there are paths, and names the first. */
-export function refuseIfUsed(object: string, paths: string[]): void {
+export function refuseIfUsed(object: string, paths: string[], by = 'notifications'): void {
   if (paths.length === 0) return;
-  const notifications = paths.slice(0, maxListed);
   const more = paths.length > 1 ? ` and ${paths.length - 1} more` : '';
   throw new AppError('resource.in_use', `${object} is used by ${paths[0]}${more}: change those first`, {
-    uses: { notifications },
+    uses: { [by]: paths.slice(0, maxListed) },
   });
 }
 

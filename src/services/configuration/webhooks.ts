@@ -1,6 +1,6 @@
 /** Operational webhooks: endpoints that receive an organization's events, and the messages sent to them. */
 
-import type { WebhookEntry } from '../../core/configuration/document.ts';
+import type { EntryOf } from '../../core/configuration/document.ts';
 import type { ChangesOf } from '../../core/configuration/entries.ts';
 import { toEntryFields } from '../../core/configuration/nouns/noun.ts';
 import { webhook as noun } from '../../core/configuration/nouns/webhook.ts';
@@ -13,7 +13,7 @@ import type { Db } from '../../db/connection/pool.ts';
 import * as messages from '../../db/history/webhook-messages.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
-import { createEntry, type Kind, type Precondition, updateEntry } from './entries.ts';
+import { createEntry, gone, type Kind, type Precondition, updateEntry } from './entries.ts';
 import { openWebhookSecrets, type SealedWebhook, sealWebhookSecrets } from './webhook-secrets.ts';
 
 export type { Webhook } from '../../db/configuration/webhooks.ts';
@@ -23,11 +23,11 @@ export type { WebhookMessage } from '../../db/history/webhook-messages.ts';
 const maxOverlapMs = 30 * 86_400_000;
 
 /** When it is deleted, its waiting messages are not sent. */
-export const webhook: Kind<rows.Webhook> = {
+export const webhook: Kind<'webhook', rows.Webhook> = {
   noun: 'webhook',
   read: async (db, { organization }, id) => {
     const row = await rows.findWebhook(db, organization.id, { id });
-    if (!row) throw gone();
+    if (!row) throw gone('webhook');
     return row;
   },
   toAudit: current => toEntryFields(noun, current),
@@ -37,9 +37,9 @@ export const webhook: Kind<rows.Webhook> = {
 export async function createWebhook(
   deps: Deps,
   slugs: Slugs,
-  { secret = generateWebhookSecret(), ...entry }: WebhookEntry,
-): Promise<{ webhook: rows.Webhook; secret: string }> {
-  return { webhook: await createEntry(deps, webhook, slugs, { ...entry, secret } as WebhookEntry), secret };
+  { secret = generateWebhookSecret(), ...entry }: EntryOf<'webhook'>,
+): Promise<rows.Webhook & { secret: string }> {
+  return { ...(await createEntry(deps, webhook, slugs, { ...entry, secret })), secret };
 }
 
 /** Returns the new secret if `secret: null` requested one. A new URL needs a secret: the stored one is not used for it. */
@@ -47,11 +47,11 @@ export async function updateWebhook(
   deps: Deps,
   slugs: Slugs,
   id: number,
-  changes: ChangesOf<WebhookEntry>,
+  changes: ChangesOf<EntryOf<'webhook'>>,
   check: Precondition<rows.Webhook>,
-): Promise<{ webhook: rows.Webhook; secret?: string }> {
+): Promise<rows.Webhook & { secret?: string }> {
   const made = changes.secret === null ? { secret: generateWebhookSecret() } : {};
-  return { webhook: await updateEntry(deps, webhook, slugs, id, { ...changes, ...made }, check), ...made };
+  return { ...(await updateEntry(deps, webhook, slugs, id, { ...changes, ...made }, check)), ...made };
 }
 
 /**
@@ -74,7 +74,7 @@ export async function rotateWebhookSecret(
   await deps.db.transaction().execute(async trx => {
     const { id } = await read(trx, organizationId, slug);
     const stored = await rows.findWebhookSecrets(trx, organizationId, id);
-    if (!stored) throw gone();
+    if (!stored) throw gone('webhook');
     // Without an overlap, the previous secret need not be readable.
     const secrets =
       overlapMs === 0 ? { secret } : { secret, previous: readSecret(deps, organizationId, { slug, ...stored }) };
@@ -169,10 +169,6 @@ function requireActive(webhook: rows.Webhook): rows.Webhook {
 
 async function read(db: Db, organizationId: number, slug: string): Promise<rows.Webhook> {
   const row = await rows.findWebhook(db, organizationId, { slug });
-  if (!row) throw gone();
+  if (!row) throw gone('webhook');
   return row;
-}
-
-function gone(): AppError {
-  return new AppError('webhook.not_found', 'the webhook has been deleted in the meantime');
 }

@@ -10,6 +10,7 @@ const Description = Type.String({ maxLength: 1_000, description: 'Shown to recip
 
 export const category = declareNoun({
   name: 'category',
+  description: 'Groups events for recipients, who choose what they get by category.',
   key: 'slug',
   fixed: { slug: slugAdvice },
   fields: {

@@ -6,6 +6,22 @@ import { media, Name, Slug, unmanaged } from './schemas.ts';
 
 const percent = { minimum: 0.01, maximum: 100 };
 
+export const ProviderEntry = Type.Unsafe<{ use: string; [field: string]: unknown }>(
+  Type.Object(
+    { use: Type.String({ description: 'Name of the provider. Its settings are further fields of this object.' }) },
+    { additionalProperties: true },
+  ),
+);
+export type ProviderEntry = Static<typeof ProviderEntry>;
+
+/** Stored apart from the fields: their settings in one column, their secrets encrypted in another. */
+const Providers = Type.Optional(
+  Type.Array(ProviderEntry, {
+    maxItems: 10,
+    description: `Tried in order. A secret that is omitted keeps its stored value; null removes it. ${unmanaged}`,
+  }),
+);
+
 export const channel = declareNoun({
   name: 'channel',
   key: 'slug',
@@ -59,21 +75,6 @@ export const channel = declareNoun({
       Type.Number({ ...percent, description: 'Complaints above which the reputation guard pauses.' }),
     ),
   },
+  more: { providers: Providers },
 });
 export type ChannelFields = FieldsOf<typeof channel>;
-
-export const ProviderEntry = Type.Unsafe<{ use: string; [field: string]: unknown }>(
-  Type.Object(
-    { use: Type.String({ description: 'Name of the provider. Its settings are further fields of this object.' }) },
-    { additionalProperties: true },
-  ),
-);
-export type ProviderEntry = Static<typeof ProviderEntry>;
-
-/** Stored apart from the fields: their settings in one column, their secrets encrypted in another. */
-export const Providers = Type.Optional(
-  Type.Array(ProviderEntry, {
-    maxItems: 10,
-    description: `Tried in order. A secret that is omitted keeps its stored value; null removes it. ${unmanaged}`,
-  }),
-);

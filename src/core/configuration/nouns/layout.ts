@@ -5,6 +5,7 @@ import { Name } from './schemas.ts';
 
 export const layout = declareNoun({
   name: 'layout',
+  description: 'The frame around HTML emails. Messages that name no layout use the one named default.',
   key: 'name',
   foldsKey: true,
   fields: {

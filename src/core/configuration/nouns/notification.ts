@@ -9,6 +9,37 @@ import { priorities } from '../../trigger.ts';
 import { declareNoun, type FieldsOf, withDefault } from './noun.ts';
 import { Body, closed, Data, Expression, Name, Slug, Subject } from './schemas.ts';
 
+const LocalizedText = Type.Object({ subject: Type.Optional(Subject), body: Type.Optional(Body) }, closed);
+const locales = Type.Optional(
+  Type.Record(Type.String(), LocalizedText, {
+    description: 'Translations by language tag. pt-BR is preferred over pt, and pt over the untranslated text.',
+  }),
+);
+export const Message = Type.Object(
+  {
+    subject: Type.Optional(Subject),
+    body: Body,
+    layout: Type.Optional(
+      Type.String({
+        ...Name,
+        description: "Name of the layout. The project's layouts take precedence over the organization's.",
+      }),
+    ),
+    strict: Type.Optional(
+      Type.Boolean({ description: 'Whether the message fails when the context lacks a variable. Absent: false.' }),
+    ),
+    avatar: Type.Optional(Avatar),
+    actions: Type.Optional(Actions),
+    attachments: Type.Optional(AttachmentEntries),
+    locales,
+  },
+  closed,
+);
+export const Override = Type.Object({ subject: Type.Optional(Subject), body: Type.Optional(Body), locales }, closed);
+export const Overrides = Type.Record(Type.String(), Override, {
+  description: 'Overrides for a channel, by its slug or type.',
+});
+
 export const notification = declareNoun({
   name: 'notification',
   key: 'name',
@@ -47,6 +78,7 @@ export const notification = declareNoun({
       Type.Unsafe<Digest>({ ...Digest, description: 'Collects messages into a digest. Absent: no digest.' }),
     ),
   },
+  more: { message: Message, overrides: Type.Optional(Overrides) },
   /** Trims the names of lists, as stored names are. */
   normalize: ({ recipients, channels = [], steps }: Entry) => ({
     recipients: withTrimmedList(recipients),
@@ -69,37 +101,6 @@ export interface NotificationFields extends Omit<FieldsOf<typeof notification>, 
 function withTrimmedList<Recipients extends { list?: string }>(recipients: Recipients): Recipients {
   return recipients.list === undefined ? recipients : { ...recipients, list: recipients.list.trim() };
 }
-
-const LocalizedText = Type.Object({ subject: Type.Optional(Subject), body: Type.Optional(Body) }, closed);
-const locales = Type.Optional(
-  Type.Record(Type.String(), LocalizedText, {
-    description: 'Translations by language tag. pt-BR is preferred over pt, and pt over the untranslated text.',
-  }),
-);
-export const Message = Type.Object(
-  {
-    subject: Type.Optional(Subject),
-    body: Body,
-    layout: Type.Optional(
-      Type.String({
-        ...Name,
-        description: "Name of the layout. The project's layouts take precedence over the organization's.",
-      }),
-    ),
-    strict: Type.Optional(
-      Type.Boolean({ description: 'Whether the message fails when the context lacks a variable. Absent: false.' }),
-    ),
-    avatar: Type.Optional(Avatar),
-    actions: Type.Optional(Actions),
-    attachments: Type.Optional(AttachmentEntries),
-    locales,
-  },
-  closed,
-);
-export const Override = Type.Object({ subject: Type.Optional(Subject), body: Type.Optional(Body), locales }, closed);
-export const Overrides = Type.Record(Type.String(), Override, {
-  description: 'Overrides for a channel, by its slug or type.',
-});
 
 /** Content of a message version. */
 export interface StoredMessage {

@@ -6,8 +6,14 @@
 import { type Static, type TOptional, type TProperties, type TSchema, type TUnsafe, Type } from 'typebox';
 import { canonicalJson, isObject } from '../../json.ts';
 
-export interface Noun<Fields extends TProperties = TProperties, Kept extends object = object> {
+export interface Noun<
+  Fields extends TProperties = TProperties,
+  Kept extends object = object,
+  More extends TProperties = TProperties,
+> {
   name: string;
+  /** What it is, for the description of its entry in a file. */
+  description?: string;
   /** The field that names an object among its siblings. */
   key: 'slug' | 'name';
   /** Whether keys that differ only in case are the same. */
@@ -17,6 +23,10 @@ export interface Noun<Fields extends TProperties = TProperties, Kept extends obj
    * unless it is one of `kept`.
    */
   fields: Fields;
+  /** What an entry has besides the fields. Each noun stores it in its own way. */
+  more?: More;
+  /** How many of them an organization can have. */
+  max?: number;
   /** Optional fields that keep their stored value when absent, with their initial values. */
   kept?: Kept;
   /** Fields that cannot change, with advice for the caller. */
@@ -34,16 +44,18 @@ type Field<Schema extends TSchema> = Schema extends { default: unknown }
 
 /** The fields of a noun in a comparable form, with defaults filled in. An undefined one is left unchanged. */
 export type FieldsOf<N extends Noun> =
-  N extends Noun<infer Fields, infer Kept>
+  N extends Noun<infer Fields, infer Kept, infer _More>
     ? { [F in Exclude<keyof Fields, keyof Kept>]: Field<Fields[F]> } & {
         [F in keyof Fields & keyof Kept]?: Static<Fields[F]>;
       }
     : never;
 
 /** Infers the types of a declaration. */
-export function declareNoun<Fields extends TProperties, Kept extends { [F in keyof Fields]?: unknown } = object>(
-  noun: Noun<Fields, Kept>,
-): Noun<Fields, Kept> {
+export function declareNoun<
+  Fields extends TProperties,
+  Kept extends { [F in keyof Fields]?: unknown } = object,
+  More extends TProperties = Record<never, TSchema>,
+>(noun: Noun<Fields, Kept, More>): Noun<Fields, Kept, More> {
   return noun;
 }
 

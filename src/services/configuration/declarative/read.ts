@@ -1,20 +1,12 @@
 /** Reads the stored configuration in the form in which documents are compared, with one statement per table. */
 
-import { event } from '../../../core/configuration/nouns/event.ts';
-import type { StoredMessage } from '../../../core/configuration/nouns/notification.ts';
+import { type NounName, nouns, sectionsOf } from '../../../core/configuration/document.ts';
 import { pickFields } from '../../../core/configuration/nouns/noun.ts';
 import {
-  type ApplicationState,
-  type ChannelState,
-  type EventState,
   isOwnEmail,
-  type LayoutState,
-  type ListState,
   type OrganizationState,
-  type ProjectState,
-  type ProviderState,
+  type StateByNoun,
   type UserState,
-  type WebhookState,
 } from '../../../core/configuration/state.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import { listAllAddresses } from '../../../db/audience/addresses.ts';
@@ -23,7 +15,7 @@ import { listAllEmailMembers } from '../../../db/audience/members.ts';
 import { listAllUsers } from '../../../db/audience/users.ts';
 import { listCurrentMessages } from '../../../db/configuration/messages.ts';
 import type { Organization, PathIds } from '../../../db/configuration/organizations.ts';
-import { listRows } from '../../../db/configuration/rows.ts';
+import { listRows, parentColumnOf, type RowNoun, type RowOf } from '../../../db/configuration/rows.ts';
 import type { Db } from '../../../db/connection/pool.ts';
 import type { SealedChannel } from '../../../pipeline/channel-secrets.ts';
 import type { SealedWebhook } from '../webhook-secrets.ts';
@@ -51,63 +43,74 @@ export async function readOrganization(
   options: ReadOptions,
   openSecrets: SecretOpeners = withoutOpening,
 ): Promise<OrganizationState> {
-  const channels = await readChannels(db, id, options, openSecrets);
-  const layouts = await readLayouts(db, id, options);
-  return {
-    id,
-    ...own,
-    channels: channels.get(null) ?? [],
-    layouts: layouts.get(null) ?? [],
-    categories: await listRows(db, id, 'category'),
-    webhooks: await readWebhooks(db, id, openSecrets),
-    users: options.users ? await readUsers(db, id) : undefined,
-    projects: await readProjects(db, id, { channels, layouts }, options),
+  const states = new Map<string, ByParent<{ id: number }>>();
+  for (const noun of Object.keys(nouns) as NounName[]) {
+    if (noun !== 'organization') states.set(noun, await readStates(db, id, noun, options.within, openSecrets));
+  }
+  states.set('list', await readLists(db, id, options));
+  /** Adds the sections of an object. The key null is the organization. */
+  const withSections = <State extends object>(noun: string, state: State, key: number | null): State => {
+    const sections = sectionsOf(noun).map(([section, child]) => {
+      const below = states.get(child)?.get(key) ?? [];
+      return [section, below.map(one => withSections(child, one, one.id))];
+    });
+    return { ...state, ...Object.fromEntries(sections) };
   };
+  const users = options.users ? await readUsers(db, id) : undefined;
+  return { ...withSections('organization', { id, ...own }, null), users };
 }
 
-/** The key null is the organization itself. */
-type ByProject<State> = Map<number | null, State[]>;
+/** Objects by the id of the one above them; null: the organization. */
+type ByParent<State> = Map<number | null, State[]>;
 
-async function readProjects(
+/** Reads the objects of a noun without their sections. */
+export async function readStates<N extends RowNoun>(
   db: Db,
   organizationId: number,
-  { channels, layouts }: { channels: ByProject<ChannelState>; layouts: ByProject<LayoutState> },
-  options: ReadOptions,
-): Promise<ProjectState[]> {
-  const lists = await readLists(db, organizationId, options);
-  const applications = await readApplications(db, organizationId, options.within);
-  const projects = await listRows(db, organizationId, 'project', { within: options.within });
-  return projects.map(project => ({
-    ...project,
-    channels: channels.get(project.id) ?? [],
-    layouts: layouts.get(project.id) ?? [],
-    distribution_lists: lists.get(project.id) ?? [],
-    applications: applications.get(project.id) ?? [],
-  }));
-}
-
-async function readChannels(db: Db, organizationId: number, { within }: ReadOptions, openSecrets: SecretOpeners) {
-  const rows = await listRows(db, organizationId, 'channel', { within });
-  const states = rows.map(row => {
-    const opened = row.secrets ? openSecrets.channel(row) : [];
-    const providers = row.providers.map(
-      ({ use, ...settings }, i): ProviderState => ({ use: String(use), settings, secrets: opened[i] ?? {} }),
-    );
-    const { project_id, secrets: _, ...own } = row;
-    const state: ChannelState = { ...own, providers };
-    return { parent: project_id, state };
+  noun: N,
+  within?: PathIds,
+  openSecrets: SecretOpeners = withoutOpening,
+): Promise<ByParent<StateByNoun[N] & { id: number }>> {
+  const readMore = await createReader(db, organizationId, noun, within, openSecrets);
+  const rows = await listRows(db, organizationId, noun, { within });
+  const column = parentColumnOf(noun);
+  const byParent = Map.groupBy(rows as Record<string, unknown>[], row => (column ? row[column] : null));
+  const toState = (row: object) => ({
+    id: (row as { id: number }).id,
+    ...pickFields(nouns[noun], row as never),
+    ...readMore(row as never),
   });
-  return byParent(states);
+  return new Map([...byParent].map(([parent, own]) => [parent, own.map(toState)])) as never;
 }
 
-async function readLayouts(db: Db, organizationId: number, { within }: ReadOptions) {
-  const rows = await listRows(db, organizationId, 'layout', { within });
-  return byParent(rows.map(({ project_id, name_key: _, ...state }) => ({ parent: project_id, state })));
-}
-
-async function readWebhooks(db: Db, organizationId: number, openSecrets: SecretOpeners): Promise<WebhookState[]> {
-  const rows = await listRows(db, organizationId, 'webhook');
-  return rows.map(({ secrets, ...row }) => ({ ...row, secret: openSecrets.webhook({ slug: row.slug, secrets }) }));
+/** Returns a function that reads what the noun has besides its fields. */
+async function createReader(
+  db: Db,
+  organizationId: number,
+  noun: RowNoun,
+  within: PathIds | undefined,
+  openSecrets: SecretOpeners,
+): Promise<(row: never) => object> {
+  if (noun === 'webhook') {
+    return ({ slug, secrets }: RowOf<'webhook'>) => ({ secret: openSecrets.webhook({ slug, secrets }) });
+  }
+  if (noun === 'channel') {
+    return (row: RowOf<'channel'>) => {
+      const opened = row.secrets ? openSecrets.channel(row) : [];
+      const providers = row.providers.map(({ use, ...settings }, i) => ({
+        use: String(use),
+        settings,
+        secrets: opened[i] ?? {},
+      }));
+      return { providers };
+    };
+  }
+  if (noun === 'notification') {
+    const messages = await listCurrentMessages(db, organizationId, within);
+    const contents = new Map(messages.map(message => [message.notification_id, message.content]));
+    return ({ id }: { id: number }) => ({ content: contents.get(id) ?? { message: { body: '' }, overrides: {} } });
+  }
+  return () => ({});
 }
 
 async function readUsers(db: Db, organizationId: number): Promise<UserState[]> {
@@ -124,66 +127,16 @@ async function readUsers(db: Db, organizationId: number): Promise<UserState[]> {
 }
 
 async function readLists(db: Db, organizationId: number, options: ReadOptions) {
-  const lists = await listAllDistributionLists(db, organizationId, options.within);
+  const rows = await listAllDistributionLists(db, organizationId, options.within);
   const members = Map.groupBy(
     options.members ? await listAllEmailMembers(db, organizationId) : [],
     member => member.list_id,
   );
   const usernames = (id: number) => (members.get(id) ?? []).map(member => member.username);
-  return byParent(
-    lists.map(({ id, project_id, name }) => {
-      const state: ListState = { id, name, members: options.members ? usernames(id) : undefined };
-      return { parent: project_id, state };
-    }),
-  );
-}
-
-async function readApplications(db: Db, organizationId: number, within?: PathIds) {
-  const events = await readEvents(db, organizationId, within);
-  const rows = await listRows(db, organizationId, 'application', { within });
-  return byParent(
-    rows.map(({ id, project_id, slug, name }) => {
-      const state: ApplicationState = { id, slug, name, events: events.get(id) ?? [] };
-      return { parent: project_id, state };
-    }),
-  );
-}
-
-async function readEvents(db: Db, organizationId: number, within?: PathIds) {
-  const notifications = await readNotifications(db, organizationId, within);
-  const rows = await listRows(db, organizationId, 'event', { within });
-  return byParent(
-    rows.map(row => {
-      const state: EventState = {
-        id: row.id,
-        ...pickFields(event, row),
-        notifications: notifications.get(row.id) ?? [],
-      };
-      return { parent: row.application_id, state };
-    }),
-  );
-}
-
-/** Returns the notifications by event id. */
-export async function readNotifications(db: Db, organizationId: number, within?: PathIds) {
-  const messages = await listCurrentMessages(db, organizationId, within);
-  const contents = new Map(messages.map(message => [message.notification_id, message.content]));
-  const rows = await listRows(db, organizationId, 'notification', { within });
-  return byParent(
-    rows.map(({ event_id, ...row }) => {
-      const stored = contents.get(row.id) as unknown as StoredMessage | undefined;
-      const content = stored ?? { message: { body: '' }, overrides: {} };
-      return { parent: event_id, state: { ...row, content } };
-    }),
-  );
-}
-
-function byParent<Parent, State>(rows: { parent: Parent; state: State }[]): Map<Parent, State[]> {
-  const groups = new Map<Parent, State[]>();
-  for (const { parent, state } of rows) {
-    const group = groups.get(parent);
-    if (group) group.push(state);
-    else groups.set(parent, [state]);
-  }
-  return groups;
+  const lists = rows.map(({ id, project_id, name }) => ({
+    project_id,
+    state: { id, name, members: options.members ? usernames(id) : undefined },
+  }));
+  const byProject = Map.groupBy(lists, list => list.project_id);
+  return new Map([...byProject].map(([project, own]) => [project, own.map(({ state }) => state)]));
 }

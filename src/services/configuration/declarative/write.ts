@@ -9,10 +9,9 @@ import * as addresses from '../../../db/audience/addresses.ts';
 import * as lists from '../../../db/audience/distribution-lists.ts';
 import * as members from '../../../db/audience/members.ts';
 import * as users from '../../../db/audience/users.ts';
-import { addLayoutVersion } from '../../../db/configuration/layouts.ts';
-import { addMessage } from '../../../db/configuration/messages.ts';
 import { createOrganizationAcrossTenants, updateOrganization } from '../../../db/configuration/organizations.ts';
 import { deleteRow, insertRow, updateRow } from '../../../db/configuration/rows.ts';
+import { addVersion } from '../../../db/configuration/versions.ts';
 import { createWebhookState } from '../../../db/configuration/webhooks.ts';
 import type { Db } from '../../../db/connection/pool.ts';
 import { releaseDayLimited } from '../../../db/ledger/deliver/day-limits.ts';
@@ -127,7 +126,7 @@ async function writeOne(db: Db, step: Step, { seal, sealWebhook, by }: ApplyCont
     case 'layout': {
       await write();
       const { body } = step.state;
-      if (step.before?.body !== body) await addLayoutVersion(db, organizationId, row.id!, body, by);
+      if (step.before?.body !== body) await addVersion(db, organizationId, 'layout', row.id!, body, by);
       return;
     }
     case 'webhook': {
@@ -143,7 +142,7 @@ async function writeOne(db: Db, step: Step, { seal, sealWebhook, by }: ApplyCont
       await write();
       const { content } = step.state;
       if (hasContentChanged(step.before, step.state))
-        await addMessage(db, organizationId, row.id!, content as unknown as Json, by);
+        await addVersion(db, organizationId, 'notification', row.id!, content as unknown as Json, by);
       return;
     }
     default:

@@ -12,11 +12,10 @@ import {
   findFilterMistake,
 } from '../../../core/expressions/expressions.ts';
 import type { VisibleUsers } from '../../../core/identity/visible-users.ts';
-import type { Json, JsonObject } from '../../../core/json.ts';
+import type { JsonObject } from '../../../core/json.ts';
 import {
   type CheckTemplate,
   type CompiledLayout,
-  type Content,
   compileLayout,
   compileMessage,
   type LocalizedText,
@@ -41,7 +40,7 @@ import { filterVisible, isPicked, unknownRecipient } from '../../../pipeline/rec
 import { renderContextFor } from '../../../pipeline/rendering/render-snapshots.ts';
 import type { Deps } from '../../deps.ts';
 import { sampleOccurrence } from './simulation.ts';
-import { type DraftSteps, type PreviewedRun, previewSteps } from './step-preview.ts';
+import { type DraftSteps, previewSteps } from './step-preview.ts';
 
 export interface Draft {
   message: NotificationEntry['message'];
@@ -74,28 +73,6 @@ interface DraftMistake {
   message: string;
 }
 
-interface ChannelPreview {
-  channel: string;
-  type: string;
-  content: Content | null;
-  missing: string[];
-  /** Why there is no content. */
-  problem: string | null;
-}
-
-interface Preview {
-  errors: DraftMistake[];
-  filter: { value: Json; matches: boolean } | { error: string } | null;
-  users: { matches: number; of: number } | { error: string } | null;
-  /** Username of the recipient it was rendered for. */
-  user: string;
-  previews: ChannelPreview[];
-  /** The runs of the steps for that recipient. */
-  timeline: PreviewedRun[] | null;
-  /** What works in the preview, but not in this installation. */
-  warnings: string[];
-}
-
 const noAcknowledgeUrl =
   '{{ acknowledge_url }} is empty, because the service does not know its public address: ask the operator to set BASE_URL';
 const localAcknowledgeUrl =
@@ -112,7 +89,7 @@ export async function previewDraft(
   { organization, project, event }: Required<ResolvedPath>,
   draft: Draft,
   visible: VisibleUsers,
-): Promise<Preview> {
+) {
   const plan = await deps.plans.findEvent(organization.id, event.id);
   if (!plan) throw new AppError('event.not_found', 'the event has been deleted in the meantime');
   const usable = await deps.plans.listUsable(organization.id, project.id);
@@ -127,7 +104,7 @@ export async function previewDraft(
   const errors = findMistakes(draft, usable, isKnown, check);
   const layout = draft.layout === undefined || hasMistake(errors, 'layout') ? source : draft.layout;
   const compiledLayout = layout === undefined ? undefined : compileLayout(layout, 'checked');
-  const previews: ChannelPreview[] = [];
+  const previews: Awaited<ReturnType<typeof renderPreview>>[] = [];
   for (const channel of chooseChannels(draft, plan, usable)) {
     previews.push(await renderPreview(deps, draft, errors, { plan, recipient, channel, layout, compiledLayout }));
   }
@@ -225,9 +202,9 @@ async function renderPreview(
   draft: Draft,
   errors: DraftMistake[],
   { plan, recipient, channel, layout, compiledLayout }: PreviewTarget,
-): Promise<ChannelPreview> {
+) {
   const { slug, type, planned } = channel;
-  const preview: ChannelPreview = { channel: slug, type, content: null, missing: [], problem: null };
+  const preview = { channel: slug, type, content: null, missing: [], problem: null };
   const prefixes = ['message/', `overrides/${slug}/`, `overrides/${type}/`, ...(type === 'email' ? ['layout'] : [])];
   const mistake = errors.find(({ field, line }) => line !== null && prefixes.some(prefix => field.startsWith(prefix)));
   if (mistake) {
@@ -268,7 +245,7 @@ async function renderPreview(
 }
 
 /** An empty filter is treated as none. */
-function evaluateFilter(filter: string | undefined, context: JsonObject): Preview['filter'] {
+function evaluateFilter(filter: string | undefined, context: JsonObject) {
   if (!filter) return null;
   const mistake = findFilterMistake(filter);
   if (mistake) return { error: mistake };

@@ -19,23 +19,13 @@ export interface DraftSteps {
   recipients: { list?: string; users?: string };
 }
 
-export interface PreviewedRun {
-  number: number;
-  step: number;
-  /** Earliest time, if triggered now. */
-  at: string;
-  /** Why the user is not a recipient; null: they are one, or the trigger may name them. */
-  skip_reason: Reason | null;
-  deliveries: { channel: string; reason: Reason | null; due_at: string | null }[];
-}
-
 export async function previewSteps(
   deps: Pick<Deps, 'pool' | 'plans'>,
   plan: EventPlan,
   usable: PlannedChannel[],
   user: RecipientRecord,
   { steps, recipients }: DraftSteps,
-): Promise<PreviewedRun[]> {
+) {
   const selected: Selection[] = [];
   for (const step of steps) selected.push(await selectRecipient(deps, plan, user, step.recipients ?? recipients));
   await markSuppressed(
