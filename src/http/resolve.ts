@@ -78,11 +78,15 @@ export const pathParameters = {
   },
   category: {
     schema: Type.String({ description: 'Slug of the category.' }),
-    resolve: ({ deps, organization }: ResolveContext, slug: string) =>
-      named('category', findRow(deps.db, organization.id, 'category', { slug })),
+    missing: ['category.not_found', 'category'],
+    resolve: async ({ deps, organization }: ResolveContext, slug: string) => {
+      const category = await findRow(deps.db, organization.id, 'category', { slug });
+      return category && { category };
+    },
   },
   channel: {
     schema: Type.String({ description: 'Slug of the channel.' }),
+    missing: ['channel.not_found', 'channel'],
     resolve: async ({ deps, organization, project }: ResolveContext, slug: string) => {
       const row = await findRow(deps.db, organization.id, 'channel', { parent: project?.id ?? null, slug });
       return row && { channel: { id: row.id, slug } };
@@ -91,8 +95,10 @@ export const pathParameters = {
   username: {
     schema: Type.String({ description: 'Username of the user: the email in lower case.' }),
     missing: ['user.not_found', 'user'],
-    resolve: ({ deps, organization }: ResolveContext, username: string) =>
-      named('user', findUser(deps, organization.id, username)),
+    resolve: async ({ deps, organization }: ResolveContext, username: string) => {
+      const user = await findUser(deps, organization.id, username);
+      return user && { user };
+    },
   },
   address: {
     schema: Type.Integer({ description: 'Id of the address.' }),
@@ -159,24 +165,30 @@ export const pathParameters = {
   },
   invite: {
     schema: Type.Integer({ description: 'Id of the invite.' }),
+    missing: ['invite.not_found', 'invite'],
     resolve: byId(async ({ deps, organization }: ResolveContext, id) =>
       (await findInvite(deps.db, organization.id, id)) ? { invite: { id } } : undefined,
     ),
   },
   notification: {
     schema: Type.Integer({ description: 'Id of the notification.' }),
-    resolve: byId(({ deps, organization, event }: ResolveContext<'event'>, id) =>
-      named('notification', findRow(deps.db, organization.id, 'notification', { parent: event.id, id })),
-    ),
+    missing: ['notification.not_found', 'notification'],
+    resolve: byId(async ({ deps, organization, event }: ResolveContext<'event'>, id) => {
+      const notification = await findRow(deps.db, organization.id, 'notification', { parent: event.id, id });
+      return notification && { notification };
+    }),
   },
   layout: {
     schema: Type.Integer({ description: 'Id of the layout.' }),
-    resolve: byId(({ deps, organization, project }: ResolveContext, id) =>
-      named('layout', findLayout(deps, organization.id, project?.id ?? null, id)),
-    ),
+    missing: ['layout.not_found', 'layout'],
+    resolve: byId(async ({ deps, organization, project }: ResolveContext, id) => {
+      const layout = await findLayout(deps, organization.id, project?.id ?? null, id);
+      return layout && { layout };
+    }),
   },
   version: {
     schema: Type.Integer({ description: 'Number of the version.' }),
+    missing: ['version.not_found', 'version'],
     resolve: byId(
       async (
         { deps, organization, layout, notification }: ResolveContext<'notification'> & { layout?: Id },
@@ -192,15 +204,19 @@ export const pathParameters = {
   },
   webhook: {
     schema: Type.String({ description: 'Slug of the webhook.' }),
-    resolve: ({ deps, organization }: ResolveContext, slug: string) =>
-      named('webhook', findWebhook(deps.db, organization.id, { slug })),
+    missing: ['webhook.not_found', 'webhook'],
+    resolve: async ({ deps, organization }: ResolveContext, slug: string) => {
+      const webhook = await findWebhook(deps.db, organization.id, { slug });
+      return webhook && { webhook };
+    },
   },
   hook_message: {
     schema: Type.Integer({ description: 'Id of the message.' }),
     missing: ['message.not_found', 'message'],
-    resolve: byId(({ deps, organization, webhook }: ResolveContext<'webhook'>, id) =>
-      named('hookMessage', findWebhookMessage(deps.db, organization.id, webhook.id, id)),
-    ),
+    resolve: byId(async ({ deps, organization, webhook }: ResolveContext<'webhook'>, id) => {
+      const hookMessage = await findWebhookMessage(deps.db, organization.id, webhook.id, id);
+      return hookMessage && { hookMessage };
+    }),
   },
   token: {
     schema: Type.String({ description: 'Token at the end of the link.' }),
@@ -286,18 +302,18 @@ function entryOf(name: PathParameterName): PathParameter {
 /** Maximum of a PostgreSQL integer. */
 const maxVersion = 2 ** 31 - 1;
 
-/** Names what a lookup found. */
-async function named<Name extends string, Resource>(name: Name, finding: Promise<Resource | undefined>) {
-  const found = await finding;
-  return found && ({ [name]: found } as Record<Name, Resource>);
-}
-
 /** Wraps a lookup by numeric id; other text is not found. */
 function byId<Context, Resource>(find: (context: Context, id: number) => Promise<Resource | undefined>) {
   return (context: Context, text: string): Promise<Resource | undefined> | undefined => {
     const id = parseId(text);
     return id === undefined ? undefined : find(context, id);
   };
+}
+
+/** Names what a lookup found. */
+async function named<Name extends string, Resource>(name: Name, finding: Promise<Resource | undefined>) {
+  const found = await finding;
+  return found && ({ [name]: found } as Record<Name, Resource>);
 }
 
 function parseId(text: string): number | undefined {
