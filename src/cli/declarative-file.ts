@@ -33,11 +33,6 @@ interface File {
   count: number;
 }
 
-interface Position {
-  line: number;
-  col: number;
-}
-
 const maxErrors = 20;
 /** Limits nested aliases, which could expand exponentially. */
 const maxAliases = 1_000;
@@ -245,7 +240,7 @@ function locate(file: File, errors: [field: string, messages: string[]][]): stri
 }
 
 /** Returns the position of the field or, if it is missing, of the closest node above it. */
-function positionOf({ yaml, lines }: File, field: string): Position {
+function positionOf({ yaml, lines }: File, field: string) {
   let node: unknown = yaml.contents;
   let offset = offsetOf(node) ?? 0;
   let rest = field;

@@ -5,7 +5,7 @@ import { flag, oneOf, readOptions, requireOption, string } from './arguments.ts'
 import { type Terminal, usageError } from './command.ts';
 import { formatTime } from './format.ts';
 import { remoteOf, withOrganization } from './remote.ts';
-import { asResponse, maxLimit, printRows, type RowLimit, readRowLimit, rowOptions } from './rows.ts';
+import { asSent, maxLimit, printRows, type RowLimit, readRowLimit, rowOptions } from './rows.ts';
 
 interface Entry {
   type: string;
@@ -57,9 +57,9 @@ async function find(
   }
   return withOrganization(terminal, org, async (deps, id) => {
     const page = { after: '', limit: limit.toRead };
-    if (unmatched) return asResponse(await queries.listUnmatchedFeedback(deps.db, id, page));
+    if (unmatched) return asSent(await queries.listUnmatchedFeedback(deps.db, id, page));
     const rows = await queries.listFeedback(deps.db, id, type ? [type] : feedbackTypes, page);
-    return asResponse(
+    return asSent(
       rows.map(({ occurrence_id, delivery_id, ...event }) => ({
         ...event,
         occurrence: occurrence_id,

@@ -1,5 +1,5 @@
 import { permissions } from '../core/identity/permissions.ts';
-import { listKeys } from '../db/identity/keys.ts';
+import { type KeyView, listKeys } from '../db/identity/keys.ts';
 import { createKey, revokeKey } from '../services/identity/keys.ts';
 import {
   flag,
@@ -15,7 +15,7 @@ import {
 import { type Command, type Terminal, usageError } from './command.ts';
 import { formatTime, formatWords } from './format.ts';
 import { remoteOf, withOrganization } from './remote.ts';
-import { asResponse, printRows } from './rows.ts';
+import { asSent, printRows, type Sent } from './rows.ts';
 
 export const key: Command = {
   name: 'key',
@@ -87,7 +87,7 @@ async function list(args: string[], terminal: Terminal): Promise<void> {
   const remote = remoteOf(terminal);
   const found: KeyRow[] = remote
     ? await remote.request('GET', `/api/o/${encodeURIComponent(org)}/k/`)
-    : asResponse(await withOrganization(terminal, org, ({ db }, id) => listKeys(db, id)));
+    : asSent(await withOrganization(terminal, org, ({ db }, id) => listKeys(db, id)));
   printRows(terminal, found, values, `${org} has no keys yet. Create one: see \`belfry help key\`.`, {
     ID: ({ id }) => id,
     NAME: ({ name }) => name,
@@ -108,16 +108,7 @@ async function revoke(args: string[], terminal: Terminal): Promise<void> {
   terminal.print(`Revoked ${name}.`);
 }
 
-interface KeyRow {
-  id: string;
-  name: string;
-  project: string | null;
-  application: string | null;
-  permissions: string[];
-  expires_at: string | null;
-  revoked_at: string | null;
-  last_used_at: string | null;
-}
+type KeyRow = Sent<KeyView>;
 
 function stateOf({ revoked_at, expires_at }: KeyRow): string {
   if (revoked_at) return 'revoked';

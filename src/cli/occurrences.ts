@@ -6,7 +6,7 @@ import { flag, oneOf, onlyOf, parseTime, readArguments, string } from './argumen
 import type { Command } from './command.ts';
 import { formatTime, formatWords } from './format.ts';
 import { remoteOf, withOrganization } from './remote.ts';
-import { asResponse, printRows, readRowLimit, rowOptions } from './rows.ts';
+import { asSent, printRows, readRowLimit, rowOptions } from './rows.ts';
 
 const rowLimits = { default: 20, max: 500 };
 
@@ -65,7 +65,7 @@ ${formatWords(outcomes, 118).replaceAll(/^/gm, '  ')}`,
       ? await remote.request('GET', path)
       : await withOrganization(terminal, org, async (deps, id) => {
           const rows = await listOccurrences(deps.db, id, filter, { before: '', limit: limit.toRead });
-          return asResponse(await addStates(deps, id, rows));
+          return asSent(await addStates(deps, id, rows));
         });
     const { shown, more } = limit.take(found);
     printRows(terminal, shown, { json: values.json, more }, 'No occurrences.', {

@@ -52,7 +52,12 @@ export function printRows<Row>(
   if (more && !json) print(more);
 }
 
-/** Turns times into strings, as in the response of a server. */
-export function asResponse<Row>(rows: object[]): Row[] {
-  return JSON.parse(JSON.stringify(rows)) as Row[];
+/** A row in the response of a server: its times are strings. */
+export type Sent<Row> = {
+  [Field in keyof Row]: Row[Field] extends Date ? string : Row[Field] extends Date | null ? string | null : Row[Field];
+};
+
+/** Returns rows of the database as a server sends them. */
+export function asSent<Row>(rows: Row[]): Sent<Row>[] {
+  return JSON.parse(JSON.stringify(rows));
 }

@@ -5,7 +5,7 @@ import {
   suppressionReasons,
 } from '../core/audience/suppressions.ts';
 import { media } from '../core/configuration/nouns/schemas.ts';
-import { listSuppressions } from '../db/audience/suppressions.ts';
+import { listSuppressions, type SuppressionRow } from '../db/audience/suppressions.ts';
 import * as suppressionList from '../services/audience/suppressions.ts';
 import { recordRead } from '../services/operations/audit.ts';
 import {
@@ -23,7 +23,7 @@ import { type Command, type Terminal, usageError } from './command.ts';
 import { readText } from './declarative-file.ts';
 import { printAll, printable } from './format.ts';
 import { remoteOf, withOrganization } from './remote.ts';
-import { asResponse, maxLimit, printRows, type RowLimit, readRowLimit, rowOptions } from './rows.ts';
+import { asSent, maxLimit, printRows, type RowLimit, readRowLimit, rowOptions, type Sent } from './rows.ts';
 
 export const suppressions: Command = {
   name: 'suppressions',
@@ -60,17 +60,7 @@ export  Print all entries as a CSV file that can be imported again.
   run: runAction('suppressions', { list, add, remove, import: importFile, export: exportFile }),
 };
 
-interface Entry {
-  id: number;
-  channel_type: string;
-  target: string;
-  reason: string;
-  source: string;
-  detail: string | null;
-  since: string;
-  expires_at: string | null;
-  projects: string[] | null;
-}
+type Entry = Sent<SuppressionRow>;
 
 const rowLimits = { default: 100, max: maxLimit };
 
@@ -117,7 +107,7 @@ async function find(terminal: Terminal, org: string, filter: Filter, limit: RowL
   const rows = await withOrganization(terminal, org, (deps, id) =>
     listSuppressions(deps.db, id, filter, { after: 0, limit: limit.toRead }),
   );
-  return asResponse(rows);
+  return asSent(rows);
 }
 
 async function add(args: string[], terminal: Terminal): Promise<void> {

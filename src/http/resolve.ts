@@ -114,8 +114,10 @@ export const pathParameters = {
   username: {
     schema: Type.String({ description: 'Username of the user: the email in lower case.' }),
     missing: ['user.not_found', 'user'],
-    resolve: ({ deps, organization }: ResolveContext, username: string) =>
-      named('user', findUser(deps, organization.id, username)),
+    resolve: async ({ deps, organization }: ResolveContext, username: string) => {
+      const user = await findUser(deps, organization.id, username);
+      return user && { user };
+    },
   },
   address: {
     schema: Type.Integer({ description: 'Id of the address.' }),
@@ -182,12 +184,14 @@ export const pathParameters = {
   },
   invite: {
     schema: Type.Integer({ description: 'Id of the invite.' }),
+    missing: ['invite.not_found', 'invite'],
     resolve: byId(async ({ deps, organization }: ResolveContext, id) =>
       (await findInvite(deps.db, organization.id, id)) ? { invite: { id } } : undefined,
     ),
   },
   version: {
     schema: Type.Integer({ description: 'Number of the version.' }),
+    missing: ['version.not_found', 'version'],
     resolve: byId(
       async (
         { deps, organization, layout, notification }: ResolveContext<'notification'> & { layout?: Id },
@@ -202,9 +206,10 @@ export const pathParameters = {
   hook_message: {
     schema: Type.Integer({ description: 'Id of the message.' }),
     missing: ['message.not_found', 'message'],
-    resolve: byId(({ deps, organization, webhook }: ResolveContext<'webhook'>, id) =>
-      named('hookMessage', findWebhookMessage(deps.db, organization.id, webhook.id, id)),
-    ),
+    resolve: byId(async ({ deps, organization, webhook }: ResolveContext<'webhook'>, id) => {
+      const hookMessage = await findWebhookMessage(deps.db, organization.id, webhook.id, id);
+      return hookMessage && { hookMessage };
+    }),
   },
   token: {
     schema: Type.String({ description: 'Token at the end of the link.' }),

@@ -44,7 +44,7 @@ async function declare(
 
 async function run(...args: string[]): Promise<string> {
   const lines: string[] = [];
-  const code = await simulate.run(args, {
+  await simulate.run(args, {
     env: {},
     config: loadConfig({ DATABASE_URL: runtime.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' }),
     print: text => void lines.push(text),
@@ -59,7 +59,6 @@ async function run(...args: string[]): Promise<string> {
     loadFeedbackReaders: async () => ({}),
     serve: async () => {},
   });
-  expect(code).toBe(0);
   return lines.join('\n');
 }
 

@@ -1,7 +1,7 @@
 /** The demo of a first start shows a lively day. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
-import { createDemoDay } from '../../src/services/operations/demo/day.ts';
+import { configureDemoDay, triggerDemoDay } from '../../src/services/operations/demo/day.ts';
 import { createDemo, type Demo } from '../../src/services/operations/demo/demo.ts';
 import { asker } from '../support/api.ts';
 import { testService } from '../support/database.ts';
@@ -13,7 +13,8 @@ let demo: Demo;
 beforeAll(async () => {
   service = await testService();
   demo = (await createDemo(service.runtime.deps))!;
-  await createDemoDay(service.runtime.deps);
+  await configureDemoDay(service.runtime.deps);
+  await triggerDemoDay(service.runtime.deps);
 });
 afterAll(() => service.stop());
 

@@ -97,10 +97,9 @@ function languageOf(locale: string | null | undefined): string {
 }
 
 export interface AcknowledgeState {
-  /** ISO 8601. */
-  acknowledged_at: string | null;
+  acknowledged_at: Date | null;
   acknowledged_by: string | null;
-  resolved_at: string | null;
+  resolved_at: Date | null;
   resolved_by: string | null;
 }
 
@@ -112,8 +111,8 @@ export function describeAcknowledgement(
   const { acknowledged_at, acknowledged_by, resolved_at, resolved_by } = state;
   const language = languageOf(locale);
   const own = lookUp(texts, language)!;
-  const at = (time: string) =>
-    new Intl.DateTimeFormat(language, { dateStyle: 'long', timeStyle: 'long', timeZone: 'UTC' }).format(new Date(time));
+  const at = (time: Date) =>
+    new Intl.DateTimeFormat(language, { dateStyle: 'long', timeStyle: 'long', timeZone: 'UTC' }).format(time);
   if (resolved_at) return fillText(own.resolved, { by: resolved_by ?? '', at: at(resolved_at) });
   return acknowledged_at
     ? fillText(own.acknowledged, { by: acknowledged_by ?? '', at: at(acknowledged_at) })

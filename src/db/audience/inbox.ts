@@ -7,7 +7,7 @@ import { type SqlBool, sql } from 'kysely';
 import type pg from 'pg';
 import type { LiveText } from '../../core/text/live-text.ts';
 import type { PageRequest } from '../connection/page.ts';
-import type { Db } from '../connection/pool.ts';
+import type { Db, Row } from '../connection/pool.ts';
 import { inPlainTransaction } from '../connection/transaction.ts';
 
 /** An action button of a message, as rendered. */
@@ -20,23 +20,6 @@ export interface InboxAction<Text = LiveText> {
   event?: string;
   /** The action acknowledges the occurrence. */
   acknowledge?: true;
-}
-
-export interface InboxMessage {
-  id: number;
-  occurrence_id: string;
-  title: LiveText;
-  body: LiveText;
-  category: string | null;
-  avatar: LiveText | null;
-  actions: InboxAction[] | null;
-  /** Name of the action that was taken. */
-  action: string | null;
-  created_at: Date;
-  seen_at: Date | null;
-  read_at: Date | null;
-  archived_at: Date | null;
-  acted_at: Date | null;
 }
 
 export interface NewInboxMessage {
@@ -72,6 +55,7 @@ export const inboxColumns = [
   'category',
   'avatar',
   'actions',
+  // Name of the action that was taken.
   'action',
   'created_at',
   'seen_at',
@@ -79,6 +63,15 @@ export const inboxColumns = [
   'archived_at',
   'acted_at',
 ] as const;
+
+type InboxRow = Row<'inbox', (typeof inboxColumns)[number]>;
+
+export interface InboxMessage extends Omit<InboxRow, 'title' | 'body' | 'avatar' | 'actions'> {
+  title: LiveText;
+  body: LiveText;
+  avatar: LiveText | null;
+  actions: InboxAction[] | null;
+}
 
 /** The NOTIFY channel for changed inboxes. The payload is `organization:user`, separated by spaces, or `*` for all. */
 export const inboxChannel = 'belfry_inbox';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { QuietHours } from '../../core/decision/quiet-hours.ts';
-import type { Db } from '../connection/pool.ts';
+import type { Db, Row } from '../connection/pool.ts';
 
 export interface LinkedUser {
   organization_id: number;
@@ -34,13 +34,7 @@ export async function findLinkedUser(db: Db, organizationId: number, userId: num
 }
 
 /** What decides whether a recipient token is valid. */
-export interface TokenHolder {
-  organization_id: number;
-  id: number;
-  username: string;
-  link_generation: number;
-  locked: boolean;
-}
+export type TokenHolder = Row<'users', 'organization_id' | 'id' | 'username' | 'link_generation' | 'locked'>;
 
 export async function findTokenHolder(
   db: Db,

@@ -2,20 +2,13 @@ import { sql } from 'kysely';
 import { searchKey } from '../../core/audience/search.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { JsonPage, PageRequest } from '../connection/page.ts';
-import type { Db } from '../connection/pool.ts';
+import type { Db, Row } from '../connection/pool.ts';
 import { removeMembershipsOfUsers } from './members.ts';
 import type { Memberships } from './recipients.ts';
 
-export interface User {
-  id: number;
-  email: string;
-  username: string;
-  first_name: string;
-  last_name: string;
-  locked: boolean;
-}
-
 const columns = ['id', 'email', 'username', 'first_name', 'last_name', 'locked'] as const;
+
+export type User = Row<'users', (typeof columns)[number]>;
 
 /**
  * Lists users in the order of ids, as JSON text: more than three times as fast as rows for the process that passes them
@@ -94,10 +87,7 @@ export async function createMissingUsers(db: Db, organizationId: number, users: 
 }
 
 /** All fields of a user. */
-export interface Profile extends User {
-  locale: string | null;
-  timezone: string | null;
-  custom_fields: JsonObject;
+export interface Profile extends UserRecord {
   created_at: Date;
   updated_at: Date;
 }

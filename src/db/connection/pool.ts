@@ -1,7 +1,7 @@
 /** Connection pools. `Db`, the first parameter of every query function, is a pool or a transaction on it. */
 
 import type { Socket } from 'node:net';
-import { Kysely, PostgresDialect, sql } from 'kysely';
+import { Kysely, PostgresDialect, type Selectable, sql } from 'kysely';
 import pg from 'pg';
 import { AppError } from '../../core/errors.ts';
 import { serverUrls } from '../../core/operations/database-url.ts';
@@ -9,6 +9,11 @@ import { PrimaryClient } from './primary.ts';
 import type { Tables } from './types.ts';
 
 export type Db = Kysely<Tables>;
+/** Columns of a row, as they are read. */
+export type Row<
+  Table extends keyof Tables,
+  Column extends keyof Selectable<Tables[Table]> = keyof Selectable<Tables[Table]>,
+> = Pick<Selectable<Tables[Table]>, Column>;
 
 export interface Database {
   db: Db;

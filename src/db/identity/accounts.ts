@@ -1,21 +1,7 @@
 /** Accounts that sign in. An account may be a member of several organizations, so it belongs to no tenant. */
 import { sql } from 'kysely';
 import type { Role } from '../../core/identity/roles.ts';
-import type { Db } from '../connection/pool.ts';
-
-export interface Account {
-  id: number;
-  email: string;
-  email_verified: boolean;
-  name: string;
-  password_hash: string | null;
-  admin: boolean;
-  /** The account's `sub` claim at the identity provider. */
-  oidc_subject: string | null;
-  oidc_issuer: string | null;
-  /** Incremented whenever sessions are ended. A sign-in that read a lower value opens no session. */
-  generation: number;
-}
+import type { Db, Row } from '../connection/pool.ts';
 
 const columns = [
   'id',
@@ -24,10 +10,14 @@ const columns = [
   'name',
   'password_hash',
   'admin',
+  // The account's `sub` claim at the identity provider.
   'oidc_subject',
   'oidc_issuer',
+  // Incremented whenever sessions are ended. A sign-in that read a lower value opens no session.
   'generation',
 ] as const;
+
+export type Account = Row<'accounts', (typeof columns)[number]>;
 
 export async function findAccountAcrossTenants(db: Db, email: string) {
   return db.selectFrom('accounts').select(columns).where('email', '=', email).executeTakeFirst();

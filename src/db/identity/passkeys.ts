@@ -1,40 +1,16 @@
 import { sql } from 'kysely';
-import type { Db } from '../connection/pool.ts';
+import type { Db, Row } from '../connection/pool.ts';
 
-export interface Passkey {
-  id: number;
-  account_id: number;
-  credential_id: Buffer;
-  public_key: Buffer;
-  counter: number;
-  transports: string[];
-  name: string;
-  /** The host name that it is bound to. Null: not recorded, when it was added. */
-  rp_id: string | null;
-  created_at: Date;
-  last_used_at: Date | null;
-}
-
-const columns = [
-  'id',
-  'account_id',
-  'credential_id',
-  'public_key',
-  'counter',
-  'transports',
-  'name',
-  'rp_id',
-  'created_at',
-  'last_used_at',
-] as const;
+/** `rp_id` is the host name that it is bound to. Null: not recorded, when it was added. */
+export type Passkey = Row<'passkeys'>;
 
 export async function listPasskeysAcrossTenants(db: Db, accountId: number) {
-  return db.selectFrom('passkeys').select(columns).where('account_id', '=', accountId).orderBy('id').execute();
+  return db.selectFrom('passkeys').selectAll().where('account_id', '=', accountId).orderBy('id').execute();
 }
 
 /** The account is not known before the passkey is found. */
 export async function findPasskeyAcrossTenants(db: Db, credentialId: Buffer) {
-  return db.selectFrom('passkeys').select(columns).where('credential_id', '=', credentialId).executeTakeFirst();
+  return db.selectFrom('passkeys').selectAll().where('credential_id', '=', credentialId).executeTakeFirst();
 }
 
 type NewPasskey = Pick<
@@ -48,7 +24,7 @@ export async function createPasskeyAcrossTenants(db: Db, passkey: NewPasskey) {
     .insertInto('passkeys')
     .values(passkey)
     .onConflict(conflict => conflict.column('credential_id').doNothing())
-    .returning(columns)
+    .returningAll()
     .executeTakeFirst();
 }
 
@@ -73,7 +49,7 @@ export async function renamePasskeyAcrossTenants(db: Db, accountId: number, id: 
     .set({ name })
     .where('account_id', '=', accountId)
     .where('id', '=', id)
-    .returning(columns)
+    .returningAll()
     .executeTakeFirst();
 }
 

@@ -5,21 +5,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { AppError } from '../../core/errors.ts';
 
-interface PathMethods {
-  path: string;
-  pattern: RegExp;
-  /** Methods of the routes with this path. */
-  methods: string[];
-  /** Value of the `Allow` header. */
-  allow: string[];
-}
-
 /** Adds OPTIONS to every path; returns the check for a request that found no route. */
 export function refuseOtherMethods(
   app: FastifyInstance,
   routes: readonly { path: string; method: string }[],
 ): (request: FastifyRequest) => void {
-  const paths: PathMethods[] = [...Map.groupBy(routes, route => route.path)].map(([path, group]) => {
+  const paths = [...Map.groupBy(routes, route => route.path)].map(([path, group]) => {
     const methods = group.map(route => route.method);
     const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'];
     return { path, pattern: new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+').replace(/\/$/, '/?')}$`), methods, allow };

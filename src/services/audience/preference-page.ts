@@ -12,11 +12,15 @@ import {
   type PreferenceSource,
   resolvePreference,
 } from '../../core/decision/preferences.ts';
-import type { QuietHours } from '../../core/decision/quiet-hours.ts';
 import { maskAddress } from '../../core/message/recipient-links.ts';
 import { addressKind } from '../../core/text/text.ts';
 import { listWholeAddresses } from '../../db/audience/addresses.ts';
-import { listPreferenceHistory, listPreferences, type PreferenceWrite } from '../../db/audience/preferences.ts';
+import {
+  listPreferenceHistory,
+  listPreferences,
+  type PreferenceWrite,
+  type QuietPreference,
+} from '../../db/audience/preferences.ts';
 import type { LinkedUser } from '../../db/audience/recipient-links.ts';
 import { findRow } from '../../db/configuration/rows.ts';
 import { listRecipientCategories } from '../configuration/categories.ts';
@@ -27,26 +31,11 @@ export { sampleToken } from '../../core/text/live-text.ts';
 export type { LinkedUser } from '../../db/audience/recipient-links.ts';
 export { findLinkHolder, findUnsubscribeLink, preferencesPath } from './recipient-links.ts';
 
-export interface PageCategory {
-  slug: string;
-  name: string;
-  description: string;
-  isRequired: boolean;
-  /** Whether each channel type is enabled; absent types are not offered. */
-  channels: Record<string, boolean>;
-}
-
-export interface PreferencePage {
-  types: string[];
-  categories: PageCategory[];
-  /** Masked, so that the link reveals no address but the recipient recognises it. */
-  addresses: { type: string; value: string }[];
-  lastChange: { at: Date; source: PreferenceSource } | undefined;
-}
+export type PreferencePage = Awaited<ReturnType<typeof readPage>>;
 
 const maxAddresses = 50;
 
-export async function readPage(deps: Deps, user: LinkedUser, locale: string): Promise<PreferencePage> {
+export async function readPage(deps: Deps, user: LinkedUser, locale: string) {
   const { db } = deps;
   const organizationId = user.organization_id;
   const [offered, preferences, addresses, [last]] = await Promise.all([
@@ -61,6 +50,7 @@ export async function readPage(deps: Deps, user: LinkedUser, locale: string): Pr
       .filter(
         ({ name, disabled_at }) => disabled_at === null && !['webhook', 'webpush', 'push'].includes(addressKind(name)),
       )
+      // Masked, so that the link reveals no address but the recipient recognises it.
       .map(({ name, value }) => ({ type: addressKind(name), value: maskAddress(value) })),
     lastChange: last && { at: last.changed_at, source: last.source as PreferenceSource },
   };
@@ -96,6 +86,7 @@ function showCategories({ types, categories }: OfferedCategories, choices: Choic
         slug: category.slug,
         ...localizeCategory(category, locale),
         isRequired: category.kind === 'required',
+        // Whether each channel type is enabled; absent types are not offered.
         channels: Object.fromEntries(offered.map(type => [type, resolvePreference(topic, type, choices).enabled])),
       };
     }),
@@ -111,10 +102,7 @@ export interface PageChoice {
 }
 
 /** Undefined fields are left unchanged. */
-export interface PageQuietHours {
-  timezone?: string | null;
-  quiet_hours?: QuietHours | null;
-}
+export type PageQuietHours = Partial<QuietPreference>;
 
 /** Throws when the quiet hours are invalid, and then saves nothing. */
 export async function savePage(

@@ -26,21 +26,12 @@ import type { Deps } from '../deps.ts';
 import { differences, record } from '../operations/audit.ts';
 import { readTimezone } from './users.ts';
 
-interface Preference {
-  category: string | null;
-  event: string | null;
-  channel_type: string | null;
-  enabled: boolean;
-  source: PreferenceSource;
-  changed_at: string;
-}
-
 interface UserRef {
   id: number;
   username: string;
 }
 
-export async function listPreferences({ db }: Deps, organizationId: number, userId: number): Promise<Preference[]> {
+export async function listPreferences({ db }: Deps, organizationId: number, userId: number) {
   return (await rows.listPreferences(db, organizationId, userId)).map(show);
 }
 
@@ -159,37 +150,12 @@ function readScope(scope: string): { category: string | null; event: string | nu
   return { category: kind === 'category' ? name : null, event: kind === 'event' ? name : null };
 }
 
-function show({ scope, channel_type, changed_at, ...row }: rows.PreferenceRow): Preference {
-  return {
-    ...readScope(scope),
-    channel_type: channel_type || null,
-    enabled: row.enabled,
-    source: row.source,
-    changed_at: changed_at.toISOString(),
-  };
+function show<Row extends { scope: string; channel_type: string }>({ scope, channel_type, ...row }: Row) {
+  return { ...row, ...readScope(scope), channel_type: channel_type || null };
 }
 
 export async function listPreferenceHistory({ db }: Deps, organizationId: number, userId: number, page: PageRequest) {
-  const changes = await rows.listPreferenceHistory(db, organizationId, userId, page);
-  return changes.map(({ scope, channel_type, changed_at, ...change }) => ({
-    ...change,
-    ...readScope(scope),
-    channel_type: channel_type || null,
-    changed_at: changed_at.toISOString(),
-  }));
-}
-
-interface EffectivePreference {
-  category: { slug: string; name: string; kind: string };
-  event: string | null;
-  channels: {
-    type: string;
-    enabled: boolean;
-    /** Whether the preference page offers it. */
-    offered: boolean;
-    decided_by: 'required' | 'preference' | 'category' | 'default';
-    preference: Preference | null;
-  }[];
+  return (await rows.listPreferenceHistory(db, organizationId, userId, page)).map(show);
 }
 
 /** Returns the effective preference for an event or a category by channel type, and what decided it. */
@@ -198,18 +164,14 @@ export async function getEffectivePreference(
   organizationId: number,
   userId: number,
   subject: { event?: string; category?: string },
-): Promise<EffectivePreference> {
+) {
   const topic = await getTopic(deps, organizationId, subject);
   const choices = toChoices(await rows.listPreferences(deps.db, organizationId, userId));
   return effectivePreference(topic, await listChannelTypes(deps, organizationId), choices);
 }
 
 /** Returns the effective preferences for every category that recipients can choose. */
-export async function listEffectivePreferences(
-  deps: Deps,
-  organizationId: number,
-  userId: number,
-): Promise<EffectivePreference[]> {
+export async function listEffectivePreferences(deps: Deps, organizationId: number, userId: number) {
   const [categories, types, preferences] = await Promise.all([
     listRecipientCategories(deps, organizationId),
     listChannelTypes(deps, organizationId),
@@ -219,7 +181,7 @@ export async function listEffectivePreferences(
   return categories.map(category => effectivePreference({ category, event: undefined }, types, choices));
 }
 
-function effectivePreference(topic: Topic, types: string[], choices: Choices): EffectivePreference {
+function effectivePreference(topic: Topic, types: string[], choices: Choices) {
   const { category, event = null } = topic;
   return {
     category: { slug: category.slug, name: category.name, kind: category.kind },
@@ -233,6 +195,7 @@ function effectivePreference(topic: Topic, types: string[], choices: Choices): E
         source: choice.source,
         changed_at: choice.at,
       };
+      // Whether the preference page offers it.
       const offered = category.kind !== 'required' && isOffered(category, type);
       return { type, enabled, offered, decided_by: decidedBy, preference: preference ?? null };
     }),

@@ -129,13 +129,7 @@ async function createRegisteredUser(
   return (await findUserByName(trx, organizationId, username))!;
 }
 
-interface NamedAddress {
-  name: string;
-  value: string;
-  isAssigned: boolean;
-}
-
-function readAddresses(inputs: NonNullable<RegistrationInput['addresses']>): NamedAddress[] {
+function readAddresses(inputs: NonNullable<RegistrationInput['addresses']>) {
   const errors: FieldErrors = {};
   const named = inputs.map(
     ({ value, name = defaultName(value), assign_to_preferred_channel: isAssigned = true }, i) => {

@@ -1,33 +1,17 @@
 /** The steps of an occurrence as its timeline shows them: past runs, and planned ones if no one acknowledges. */
 
 import type { StepRun } from '../../core/decision/steps.ts';
-import type { StepStatus } from '../../core/history/statuses.ts';
 import { findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
 import { listStoredSteps, type StepView } from '../../db/history/step-list.ts';
 import type { PlannedNotification } from '../../pipeline/event-plan.ts';
 import type { Deps } from '../deps.ts';
-
-interface OccurrenceStep {
-  notification: string | null;
-  number: number;
-  step: number | null;
-  status: StepStatus;
-  reason: string | null;
-  channels: string[];
-  recipients: string | null;
-  unless: string | null;
-  due_at: string;
-  ended_at: string | null;
-  messages: number;
-  suppressed: number;
-}
 
 export async function listOccurrenceSteps(
   { db, pool, plans }: Deps,
   organizationId: number,
   identifier: string,
   now: number,
-): Promise<OccurrenceStep[]> {
+) {
   const stored = await listStoredSteps(db, organizationId, identifier);
   if (stored.length === 0) return [];
   const [facts] = await findOccurrencesAcrossTenants(pool, [{ organizationId, id: identifier }]);
@@ -40,20 +24,9 @@ export async function listOccurrenceSteps(
   });
 }
 
-function show(row: StepView, notification: PlannedNotification | undefined): OccurrenceStep {
-  const { status, is_running, due_at, ended_at, number, step, reason, messages, suppressed } = row;
-  return {
-    notification: row.notification,
-    number,
-    step: number > 0 ? step : null,
-    status: status === 'waiting' ? (is_running ? 'running' : 'planned') : status,
-    reason,
-    ...describe(notification, step),
-    due_at: due_at.toISOString(),
-    ended_at: ended_at?.toISOString() ?? null,
-    messages,
-    suppressed,
-  };
+function show({ status: stored, is_running, ...row }: StepView, notification: PlannedNotification | undefined) {
+  const status = stored === 'waiting' ? (is_running ? ('running' as const) : ('planned' as const)) : stored;
+  return { ...row, status, step: row.number > 0 ? row.step : null, ...describe(notification, row.step) };
 }
 
 /** Describes a step by the current definition of the notification. */
@@ -67,14 +40,14 @@ function describe(notification: PlannedNotification | undefined, step: number) {
 }
 
 /** Lists the runs after the waiting one, each with its earliest possible time. */
-function listPlannedRuns(waiting: StepView, notification: PlannedNotification, now: number): OccurrenceStep[] {
+function listPlannedRuns(waiting: StepView, notification: PlannedNotification, now: number) {
   const { runs, giveUpMs } = notification.steps ?? { runs: [] as StepRun[], giveUpMs: 0 };
   const end = waiting.began_at.getTime() + giveUpMs;
   let at = Math.max(now, waiting.due_at.getTime());
-  return runs.slice(waiting.number).flatMap(({ number, step, afterMs }): OccurrenceStep[] => {
+  return runs.slice(waiting.number).flatMap(({ number, step, afterMs }) => {
     at += afterMs;
     if (at > end) return [];
-    const due_at = new Date(at).toISOString();
+    const due_at = new Date(at);
     const base = { notification: notification.name, number, step, status: 'planned' as const, reason: null };
     return [{ ...base, ...describe(notification, step), due_at, ended_at: null, messages: 0, suppressed: 0 }];
   });

@@ -24,19 +24,12 @@ export async function getOccurrence({ db }: Deps, organizationId: number, identi
   return occurrence;
 }
 
-interface CancelResult {
-  /** Deliveries that will not be sent. */
-  cancelled: number;
-  /** Deliveries that a provider is accepting, and that may arrive. */
-  sending: number;
-}
-
 /** How often and how long to wait until the workers have withdrawn what waits for a provider. */
 const withdrawEveryMs = 50;
 const withdrawMs = 1_000;
 
-/** Cancels everything that is not sent yet. */
-export async function cancel(deps: Deps, organizationId: number, identifier: string): Promise<CancelResult> {
+/** Cancels everything that is not sent yet. `sending` counts what a provider is accepting, and may arrive. */
+export async function cancel(deps: Deps, organizationId: number, identifier: string) {
   const before = await countCancelled(deps.pool, organizationId, identifier);
   const result = await cancelOccurrence(deps.pool, organizationId, identifier, {
     by: actorName(deps.actor),

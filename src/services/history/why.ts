@@ -40,16 +40,6 @@ interface Answer {
   explanation: string;
 }
 
-interface Explanation {
-  user: Omit<ReturnType<typeof describeUser>, 'locale' | 'timezone' | 'custom_fields'> | null;
-  /** False during expansion: the answer may still change. */
-  final: boolean;
-  /** What became of the occurrence. */
-  summary: string;
-  deliveries: DeliveryView[];
-  answers: Answer[];
-}
-
 /** More than any user receives for one occurrence. */
 const maxDeliveries = 1_000;
 
@@ -62,12 +52,7 @@ interface ExplainedOccurrence {
   final: boolean;
 }
 
-export async function explain(
-  deps: Deps,
-  organizationId: number,
-  identifier: string,
-  nameOrAddress: string,
-): Promise<Explanation> {
+export async function explain(deps: Deps, organizationId: number, identifier: string, nameOrAddress: string) {
   const { db, plans } = deps;
   const occurrence = await getOccurrence(deps, organizationId, identifier);
   const [facts] = await findOccurrencesAcrossTenants(deps.pool, [{ organizationId, id: identifier }]);

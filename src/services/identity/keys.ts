@@ -177,16 +177,8 @@ export async function updateKey(
   });
 }
 
-interface RotatedKey {
-  id: string;
-  name: string;
-  /** The new key itself, of which only a hash is stored. */
-  key: string;
-  previous: { id: string; expires_at: Date };
-}
-
 /**
- * Creates a key with the name, permissions and limits of the old one, which keeps working for `overlap` under another name.
+ * Creates a key, of which only a hash is stored, with the name, permissions and limits of the old one, which keeps working for `overlap` under another name.
  * The caller learns the new secret, so the old key must have no more than the caller, and the new key expires no later than
  * the caller's.
  */
@@ -197,7 +189,7 @@ export async function rotateKey(
   overlap: string,
   granter: Granter,
   now: number,
-): Promise<RotatedKey> {
+) {
   const overlapMs = parseDuration(overlap);
   if (overlapMs === undefined || overlapMs > maxOverlapMs) {
     throw invalid({ overlap: ['must be a duration such as 90s, 10m, 24h or 7d, at most 90d'] });

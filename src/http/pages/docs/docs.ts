@@ -9,15 +9,6 @@ import { escapeHtml } from '../../../core/render/markdown/html.ts';
 import { type Document, page, policy, send, toDocument } from '../reference.ts';
 import { type Library, openLibrary, type Page } from './library.ts';
 
-/** A search result: a page or a section of one. */
-interface SearchEntry {
-  address: string;
-  page: string;
-  /** Empty for the page itself. */
-  heading: string;
-  words: string;
-}
-
 export function registerDocs(app: FastifyInstance): void {
   const made = new Map<string, Promise<Document>>();
   /** Caches documents. Bounded by their number: unknown addresses are never cached. */
@@ -81,7 +72,8 @@ async function fileDocument(file: URL): Promise<Document> {
 }
 
 function indexDocument({ pages }: Library): Document {
-  const entries: SearchEntry[] = [...pages.values()].flatMap(({ address, title, sections }) =>
+  // Search results are pages, and sections of them.
+  const entries = [...pages.values()].flatMap(({ address, title, sections }) =>
     sections.map(({ id, text, words }, i) => ({
       address: i === 0 ? address : `${address}#${id}`,
       page: title,

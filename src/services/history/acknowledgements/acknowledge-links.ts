@@ -1,10 +1,11 @@
 /** The page behind `{{ acknowledge_url }}`: the recipient of a message acknowledges its occurrence. */
+import type { AcknowledgeState } from '../../../core/message/acknowledge-texts.ts';
 import { verifyAcknowledgeToken } from '../../../core/message/recipient-links.ts';
 import { findBranding, findLinkedUser, type LinkedUser } from '../../../db/audience/recipient-links.ts';
 import { findOccurrence } from '../../../db/history/occurrences.ts';
 import { requireHere } from '../../configuration/paths/moves.ts';
 import type { Deps } from '../../deps.ts';
-import { acknowledge, type OccurrenceAnswer } from './acknowledgements.ts';
+import { acknowledge } from './acknowledgements.ts';
 
 export { sampleToken } from '../../../core/text/live-text.ts';
 
@@ -16,7 +17,7 @@ export interface AcknowledgeLink {
   identifier: string;
   /** Name of the event. */
   event: string;
-  answers: Pick<OccurrenceAnswer, 'acknowledged_at' | 'acknowledged_by' | 'resolved_at' | 'resolved_by'>;
+  answers: AcknowledgeState;
 }
 
 /** Returns undefined when the link is forged or revoked, or its occurrence has been deleted. */
@@ -32,22 +33,9 @@ export async function findAcknowledgeLink(deps: Deps, token: string): Promise<Ac
   const occurrence = await findOccurrence(db, organizationId, identifier);
   if (!organization || !occurrence) return undefined;
   const plan = await plans.findEvent(organizationId, occurrence.event_id);
-  const { acknowledged_at, acknowledged_by, resolved_at, resolved_by } = occurrence;
-  return {
-    organizationId,
-    organization,
-    user,
-    identifier,
-    event: plan?.name ?? '',
-    answers: {
-      acknowledged_at: acknowledged_at?.toISOString() ?? null,
-      acknowledged_by,
-      resolved_at: resolved_at?.toISOString() ?? null,
-      resolved_by,
-    },
-  };
+  return { organizationId, organization, user, identifier, event: plan?.name ?? '', answers: occurrence };
 }
 
-export async function acknowledgeByLink(deps: Deps, link: AcknowledgeLink): Promise<OccurrenceAnswer> {
+export async function acknowledgeByLink(deps: Deps, link: AcknowledgeLink) {
   return acknowledge(deps, link.organizationId, link.identifier, link.user?.username ?? 'the link in a message');
 }

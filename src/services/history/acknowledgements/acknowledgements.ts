@@ -14,17 +14,6 @@ import type { Deps } from '../../deps.ts';
 import { record } from '../../operations/audit.ts';
 import { countEnded } from '../occurrences.ts';
 
-export interface OccurrenceAnswer {
-  acknowledged_at: string | null;
-  acknowledged_by: string | null;
-  resolved_at: string | null;
-  resolved_by: string | null;
-  /** Whether this call changed the occurrence; false when it was already acknowledged or resolved. */
-  changed: boolean;
-  /** Number of deliveries that were cancelled as a result. */
-  cancelled: number;
-}
-
 /**
  * Acknowledges an occurrence. When this returns, all later steps have ended and their pending deliveries are cancelled.
  */
@@ -33,7 +22,7 @@ export async function acknowledge(
   organizationId: number,
   identifier: string,
   by: string = actorName(deps.actor),
-): Promise<OccurrenceAnswer> {
+) {
   const answered = await acknowledgeOccurrence(
     deps.pool,
     organizationId,
@@ -55,7 +44,7 @@ export async function resolve(
   organizationId: number,
   identifier: string,
   by: string = actorName(deps.actor),
-): Promise<OccurrenceAnswer> {
+) {
   const resolvedNotifications = await listNotifyResolved(deps, organizationId, identifier);
   const updatable = listUpdatable(deps.providers);
   const answered = await resolveOccurrence(deps.pool, organizationId, identifier, by, updatable, resolvedNotifications);
@@ -77,17 +66,11 @@ async function listNotifyResolved({ db, plans }: Deps, organizationId: number, i
   }));
 }
 
-function show(identifier: string, answered: AnswerResult | undefined): OccurrenceAnswer {
+/** `changed` is false when it was already acknowledged or resolved. */
+function show(identifier: string, answered: AnswerResult | undefined) {
   if (!answered) throw new AppError('occurrence.not_found', `there is no occurrence ${identifier}`);
-  const { acknowledged_at, acknowledged_by, resolved_at, resolved_by, isFirst, cancelled } = answered;
-  return {
-    acknowledged_at: acknowledged_at?.toISOString() ?? null,
-    acknowledged_by,
-    resolved_at: resolved_at?.toISOString() ?? null,
-    resolved_by,
-    changed: isFirst,
-    cancelled,
-  };
+  const { isFirst: changed, ms: _, ended: __, ...answer } = answered;
+  return { ...answer, changed };
 }
 
 /** Records the change after it is committed, because a worker may see its effect immediately. */

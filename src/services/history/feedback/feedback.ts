@@ -31,16 +31,10 @@ export const feedbackLimits = {
 /** How long an unmatched event is looked up again, and how many of an organization at a time. */
 const rematch = { ms: 3_600_000, max: 1_000 };
 
-interface StoredCounts {
-  /** Events that were not stored before. */
-  matched: number;
-  unmatched: number;
-}
-
 type FeedbackDeps = Pick<Deps, 'db' | 'actor' | 'feedbackCounts'>;
 
 /**
- * Stores the events of one request or mail. An event that is stored already changes nothing. `channels` are those whose
+ * Stores the events of one request or mail, and counts those that were not stored before. An event that is stored already changes nothing. `channels` are those whose
  * deliveries the events may be about; null if a signature has named the deliveries.
  */
 export async function storeFeedback(
@@ -50,7 +44,7 @@ export async function storeFeedback(
   source: string,
   events: readonly FeedbackEvent[],
   now: number,
-): Promise<StoredCounts> {
+) {
   const read = new Map<string, feedback.UnmatchedFeedback>();
   for (const event of events) {
     const key = feedbackKey(source, event);

@@ -6,7 +6,6 @@ import { type Failure, listFailures } from '../../../db/history/stats/failures.t
 import { listChannelNames } from '../../../db/history/stats/stats.ts';
 import type { Deps } from '../../deps.ts';
 import { maxPerBulkAction, previewRetries, retryDeliveries } from '../activity.ts';
-import type { ReplayPreview } from '../replays.ts';
 import { maxUnresolved } from './stats.ts';
 
 /** Causes per response. */
@@ -42,13 +41,8 @@ export async function findDeliveriesOfCause({ db }: Pick<Deps, 'db'>, organizati
   return (await listFailures(db, organizationId, maxUnresolved)).filter(one => causeId(one) === cause);
 }
 
-export interface CausePreview extends ReplayPreview {
-  /** Deliveries of the cause that one request does not reach. */
-  remaining: number;
-}
-
-/** Previews the retry of a cause. */
-export async function previewCause(deps: Deps, organizationId: number, cause: string): Promise<CausePreview> {
+/** Previews the retry of a cause. `remaining` are the deliveries that one request does not reach. */
+export async function previewCause(deps: Deps, organizationId: number, cause: string) {
   const { keys, remaining } = await selectCause(deps, organizationId, cause);
   return { ...(await previewRetries(deps, organizationId, keys)), remaining };
 }

@@ -153,17 +153,8 @@ export async function removeCredentials(trx: Db, { id, password_hash }: Account)
   return { password: password_hash !== null, ...removed, sessions, reset_links };
 }
 
-interface SecondFactorMethods {
-  totp: boolean;
-  passkey: boolean;
-  recovery_code: boolean;
-}
-
 /** Returns the second factors of an account, or undefined when the password alone is enough. */
-export async function findSecondFactorMethods(
-  { db }: Deps,
-  { id }: AccountIdentity,
-): Promise<SecondFactorMethods | undefined> {
+export async function findSecondFactorMethods({ db }: Deps, { id }: AccountIdentity) {
   const found = await getTwoFactor(db, id);
   if (!isEnabled(found)) return undefined;
   return { totp: found.totp_secret !== null, passkey: found.passkeys > 0, recovery_code: found.recovery_codes > 0 };

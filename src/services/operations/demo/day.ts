@@ -169,11 +169,6 @@ const triggers: [event: string, context: JsonObject, options?: TriggerOptions][]
   ['monitoring/checkout-down', { failures: 12 }, { dedup_key: 'checkout' }],
 ];
 
-export async function createDemoDay(deps: Deps): Promise<void> {
-  await configureDemoDay(deps);
-  await triggerDemoDay(deps);
-}
-
 export async function configureDemoDay(deps: Deps): Promise<void> {
   await applyConfiguration(deps, day, { prune: false });
 }
