@@ -5,12 +5,11 @@ import type { Pausable } from '../../db/configuration/pauses.ts';
 import * as services from '../../services/configuration/pauses.ts';
 import type { PathParameterName, SomeResources } from '../resolve.ts';
 import { type Call, plain, slugPathOf } from '../server/route.ts';
+import { nullable } from '../server/schemas.ts';
 
 export const pauseFields = {
   paused: Type.Boolean({ description: 'Whether messages are held instead of sent.' }),
-  paused_reason: Type.Union([Type.String(), Type.Null()], {
-    description: 'Why it is paused. Null: no reason was given, or it is not paused.',
-  }),
+  paused_reason: nullable(Type.String(), 'Why it is paused. Null: no reason was given, or it is not paused.'),
   created_at: Type.String({ format: 'date-time' }),
 };
 

@@ -1,10 +1,13 @@
 /** Schemas of the API. Each one validates, serializes, types and documents. */
-import { type Static, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { limits, singleLine } from '../../core/text/text.ts';
 
 export const closed = { additionalProperties: false } as const;
 export const url = (description: string) => Type.String({ format: 'uri', description });
 export const timestamp = Type.String({ format: 'date-time' });
+export function nullable<Schema extends TSchema>(schema: Schema, description: string) {
+  return Type.Union([schema, Type.Null()], { description });
+}
 export const nullableTimestamp = Type.Union([timestamp, Type.Null()]);
 export const nullableText = Type.Union([Type.String(), Type.Null()]);
 
