@@ -98,19 +98,24 @@ export function checkDanglingReferences(
     // Computed once per kind: there can be many notifications and channels to look up.
     const namesBefore = memoize(kind => namesOf(kind, project, current));
     const namesAfter = memoize(kind => namesOf(kind, projectAfter, after));
-    for (const { path, category } of unmanagedEvents(project, file, prune)) {
-      if (category === null || namesAfter('category').has(category)) continue;
-      addError(errors, `${at}/categories`, `removes category ${category}, which ${current.slug}/${path} still uses`);
-    }
-    for (const { path, notification } of unmanagedNotifications(project, file, prune)) {
-      for (const { kind, name } of referencesOf(notification)) {
-        const identity = identityOf(kind, name);
-        if (!namesBefore(kind).has(identity) || namesAfter(kind).has(identity)) continue;
-        addError(
-          errors,
-          `${at}/${sectionOf(kind, file, index)}`,
-          `removes ${kind} ${name}, which ${current.slug}/${path} still uses`,
-        );
+    for (const { path, event, newer } of remainingEvents(project, file, prune)) {
+      const { category, notifications = [] } = event;
+      if (!newer && category !== null && !namesAfter('category').has(category)) {
+        addError(errors, `${at}/categories`, `removes category ${category}, which ${current.slug}/${path} still uses`);
+      }
+      if (newer?.notifications && prune) continue;
+      const managed = new Set(newer?.notifications?.map(({ name }) => name));
+      for (const notification of notifications.filter(({ name }) => !managed.has(name))) {
+        for (const { kind, name } of referencesOf(notification)) {
+          const identity = identityOf(kind, name);
+          if (!namesBefore(kind).has(identity) || namesAfter(kind).has(identity)) continue;
+          const user = `${current.slug}/${path}/${notification.name}`;
+          addError(
+            errors,
+            `${at}/${sectionOf(kind, file, index)}`,
+            `removes ${kind} ${name}, which ${user} still uses`,
+          );
+        }
       }
     }
   }
@@ -149,36 +154,17 @@ function sectionOf(kind: Reference['kind'], file: ProjectState | undefined, inde
   return file?.[section] ? `projects/${index}/${section}` : section;
 }
 
-/** Yields the notifications that stay unchanged because the document does not contain them. */
-function* unmanagedNotifications(project: ProjectState, file: ProjectState | undefined, prune: boolean) {
+/** Yields the stored events that the document does not remove, with their counterparts in it. */
+function* remainingEvents(project: ProjectState, file: ProjectState | undefined, prune: boolean) {
   const applications = indexBySlug(file?.applications);
   for (const application of project.applications ?? []) {
-    const newer = applications.get(application.slug);
-    if (!newer && file?.applications && prune) continue;
-    const events = indexBySlug(newer?.events);
+    const inFile = applications.get(application.slug);
+    if (!inFile && file?.applications && prune) continue;
+    const events = indexBySlug(inFile?.events);
     for (const event of application.events ?? []) {
-      const newerEvent = events.get(event.slug);
-      if (!newerEvent && newer?.events && prune) continue;
-      const names = new Set(newerEvent?.notifications?.map(({ name }) => name));
-      for (const notification of event.notifications ?? []) {
-        if (names.has(notification.name)) continue;
-        if (newerEvent?.notifications && prune) continue;
-        yield { path: [project.slug, application.slug, event.slug, notification.name].join('/'), notification };
-      }
-    }
-  }
-}
-
-/** Yields the events that stay unchanged, with their categories. */
-function* unmanagedEvents(project: ProjectState, file: ProjectState | undefined, prune: boolean) {
-  const applications = indexBySlug(file?.applications);
-  for (const application of project.applications ?? []) {
-    const newer = applications.get(application.slug);
-    if (!newer && file?.applications && prune) continue;
-    const events = indexBySlug(newer?.events);
-    for (const { slug, category } of application.events ?? []) {
-      if (events.has(slug) || (newer?.events && prune)) continue;
-      yield { path: [project.slug, application.slug, slug].join('/'), category };
+      const newer = events.get(event.slug);
+      if (!newer && inFile?.events && prune) continue;
+      yield { path: [project.slug, application.slug, event.slug].join('/'), event, newer };
     }
   }
 }

@@ -189,9 +189,13 @@ export async function updateRow<N extends RowNoun>(
   fields: NounFields<N>,
   more: object = {},
 ): Promise<void> {
+  await setColumns(db, organizationId, noun, id, { ...toColumns(noun, organizationId, fields), ...more });
+}
+
+export async function setColumns(db: Db, organizationId: number, noun: RowNoun, id: number, columns: object) {
   await db
     .updateTable(tableOf(noun))
-    .set({ ...toColumns(noun, organizationId, fields), ...more, updated_at: sql`now()` } as never)
+    .set({ ...columns, updated_at: sql`now()` } as never)
     .where('organization_id', '=', organizationId)
     .where('id', '=', id)
     .execute();

@@ -74,21 +74,6 @@ export async function findWebhookSecrets(db: Db, organizationId: number, id: num
     .executeTakeFirst();
 }
 
-export async function setWebhookSecrets(
-  db: Db,
-  organizationId: number,
-  id: number,
-  secrets: Buffer,
-  previousUntil: Date,
-): Promise<void> {
-  await db
-    .updateTable('webhooks')
-    .set({ secrets, previous_until: previousUntil, updated_at: sql`now()` })
-    .where('organization_id', '=', organizationId)
-    .where('id', '=', id)
-    .execute();
-}
-
 /** Disables a webhook. Returns undefined if it was disabled already or does not exist. */
 export async function disableWebhook(db: Db, organizationId: number, id: number, reason: 'failing' | 'gone') {
   return db
@@ -99,15 +84,6 @@ export async function disableWebhook(db: Db, organizationId: number, id: number,
     .where('disabled_at', 'is', null)
     .returning('slug')
     .executeTakeFirst();
-}
-
-export async function setInstanceWide(db: Db, organizationId: number, id: number, isWide: boolean): Promise<void> {
-  await db
-    .updateTable('webhooks')
-    .set({ instance_wide: isWide, updated_at: sql`now()` })
-    .where('organization_id', '=', organizationId)
-    .where('id', '=', id)
-    .execute();
 }
 
 export interface InstanceWebhook {

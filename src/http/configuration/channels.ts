@@ -8,7 +8,7 @@ import { fillText, limits } from '../../core/text/text.ts';
 import * as channels from '../../services/configuration/channels.ts';
 import { testChannel } from '../../services/configuration/try-out/test-sends.ts';
 import { type Call, forOrganizationAndProject, list, plain, slugPathOf, slugsOf } from '../server/route.ts';
-import { Channel, nullableText, nullableTimestamp } from '../server/schemas.ts';
+import { Channel, nullable, nullableText, nullableTimestamp, timestamp } from '../server/schemas.ts';
 import { bodiesOf, entryEndpoints } from './entry-endpoints.ts';
 import { pauseFields } from './pauses.ts';
 
@@ -36,10 +36,8 @@ const ChannelDetails = Type.Object(
     ),
     paused: Type.Boolean(),
     paused_reason: pauseFields.paused_reason,
-    project: Type.Union([Type.String(), Type.Null()], {
-      description: "Slug of the project. Null: the organization's own channel.",
-    }),
-    problem: Type.Union([Type.String(), Type.Null()], { description: 'Why it cannot send.' }),
+    project: nullable(Type.String(), "Slug of the project. Null: the organization's own channel."),
+    problem: nullable(Type.String(), 'Why it cannot send.'),
     states: Type.Array(Type.Enum(Object.keys(channelStates) as ChannelStateName[]), {
       description:
         'What the console shows: `enabled` or `disabled`, and what speaks against it. `failing`: no message was sent in the last ' +
@@ -62,12 +60,11 @@ const ChannelDetails = Type.Object(
           complained: Type.Integer({ description: 'Messages reported as spam in the window.' }),
           bounce_percent: Type.Number(),
           complaint_percent: Type.Number(),
-          since: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-            description: 'When bulk messages were last resumed: messages sent before do not count.',
-          }),
-          bulk_paused_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-            description: 'Since when the reputation guard holds bulk messages; null if it does not.',
-          }),
+          since: nullable(timestamp, 'When bulk messages were last resumed: messages sent before do not count.'),
+          bulk_paused_at: nullable(
+            timestamp,
+            'Since when the reputation guard holds bulk messages; null if it does not.',
+          ),
           bulk_paused_reason: nullableText,
         }),
         Type.Null(),
@@ -82,10 +79,10 @@ const ChannelDetails = Type.Object(
               service: Type.String({
                 description: 'Name of the service; `mail`: bounce mails can be posted there as they are.',
               }),
-              url: Type.Union([Type.String(), Type.Null()], {
-                description:
-                  'Address to enter at the service. It is a secret: null without the permission channel:write.',
-              }),
+              url: nullable(
+                Type.String(),
+                'Address to enter at the service. It is a secret: null without the permission channel:write.',
+              ),
               ready: Type.Boolean({
                 description: 'False: requests are refused, because the provider lacks the secret that verifies them.',
               }),
@@ -96,15 +93,16 @@ const ChannelDetails = Type.Object(
               mailbox: Type.String({ description: 'Folder, user and server.' }),
               checked_at: nullableTimestamp,
               failed_at: nullableTimestamp,
-              error: Type.Union([Type.String(), Type.Null()], {
-                description: 'Why it could not be read the last time. Null: it was read, or not yet polled.',
-              }),
+              error: nullable(
+                Type.String(),
+                'Why it could not be read the last time. Null: it was read, or not yet polled.',
+              ),
             }),
             { description: 'Mailboxes that are read for bounce mails every minute.' },
           ),
           last_received_at: nullableTimestamp,
           last_refused_at: nullableTimestamp,
-          last_refusal: Type.Union([Type.String(), Type.Null()], { description: 'Why the last refused request was.' }),
+          last_refusal: nullable(Type.String(), 'Why the last refused request was.'),
         }),
         Type.Null(),
       ],
@@ -116,9 +114,10 @@ const ChannelDetails = Type.Object(
     interactions: Type.Array(
       Type.Object({
         provider: Type.String({ description: 'Name of the provider.' }),
-        url: Type.Union([Type.String(), Type.Null()], {
-          description: 'Address to enter at the service. It is a secret: null without the permission channel:write.',
-        }),
+        url: nullable(
+          Type.String(),
+          'Address to enter at the service. It is a secret: null without the permission channel:write.',
+        ),
         setup: Type.String({ description: 'Where to enter the address.' }),
         ready: Type.Boolean({
           description: 'False: requests are refused, because the provider lacks the secret that verifies them.',
@@ -202,12 +201,10 @@ const ChannelTest = Type.Object(
 export const TestResult = Type.Object(
   {
     ok: Type.Boolean({ description: 'Whether the provider accepted the message.' }),
-    provider: Type.Union([Type.String(), Type.Null()], { description: 'Name of the provider.' }),
-    reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it was not accepted: a stable code.' }),
-    detail: Type.Union([Type.String(), Type.Null()], {
-      description: "Status and text of the provider's answer, at most 200 characters.",
-    }),
-    message_id: Type.Union([Type.String(), Type.Null()], { description: "The provider's id of the message." }),
+    provider: nullable(Type.String(), 'Name of the provider.'),
+    reason: nullable(Type.String(), 'Why it was not accepted: a stable code.'),
+    detail: nullable(Type.String(), "Status and text of the provider's answer, at most 200 characters."),
+    message_id: nullable(Type.String(), "The provider's id of the message."),
     ms: Type.Integer({ description: 'Duration in milliseconds.' }),
   },
   { $id: 'TestResult' },

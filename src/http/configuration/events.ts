@@ -12,7 +12,7 @@ import { simulate } from '../../services/configuration/try-out/simulation.ts';
 import * as triggers from '../../services/history/triggers.ts';
 import { messageFields } from '../history/messages.ts';
 import { list, plain } from '../server/route.ts';
-import { Event, Triggered, TriggerHeaders, TriggerQuery, timestamp } from '../server/schemas.ts';
+import { Event, nullable, Triggered, TriggerHeaders, TriggerQuery, timestamp } from '../server/schemas.ts';
 import { entryEndpoints } from './entry-endpoints.ts';
 import { pauseFields } from './pauses.ts';
 
@@ -46,9 +46,7 @@ const SimulatedRun = Type.Object({
   step: Type.Integer({ description: 'Number of the step. A repeated step has several runs.' }),
   at: Type.String({ format: 'date-time', description: 'Earliest time, if triggered now.' }),
   channels: Type.Array(Type.String()),
-  recipients: Type.Union([Type.String(), Type.Null()], {
-    description: "The step's own distribution list. Null: the notification's recipients.",
-  }),
+  recipients: nullable(Type.String(), "The step's own distribution list. Null: the notification's recipients."),
   unless: maybeText,
   deliveries: Type.Integer({ description: 'Number of messages that would be sent.' }),
   suppressed: Type.Record(Type.String(), Type.Integer(), { description: 'Number of suppressed messages by reason.' }),
@@ -60,7 +58,7 @@ const Simulation = Type.Object(
     notifications: Type.Array(
       Type.Object({
         name: Type.String(),
-        reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it would have no recipients.' }),
+        reason: nullable(Type.String(), 'Why it would have no recipients.'),
         deliveries: Type.Integer({ description: 'Number of messages that would be sent.' }),
         suppressed: Type.Record(Type.String(), Type.Integer(), {
           description: 'Number of suppressed messages by reason.',
@@ -82,18 +80,12 @@ const Simulation = Type.Object(
         channel: Type.String(),
         user: Type.String(),
         address: maybeText,
-        reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it would be suppressed or held.' }),
-        detail: Type.Union([Type.String(), Type.Null()], {
-          description: 'Further detail of the reason.',
-        }),
-        due_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
-          description: 'When it would be sent, if it would be held.',
-        }),
-        step: Type.Union([Type.Integer(), Type.Null()], {
-          description: 'Number of the run. Null: the notification has no steps.',
-        }),
+        reason: nullable(Type.String(), 'Why it would be suppressed or held.'),
+        detail: nullable(Type.String(), 'Further detail of the reason.'),
+        due_at: nullable(timestamp, 'When it would be sent, if it would be held.'),
+        step: nullable(Type.Integer(), 'Number of the run. Null: the notification has no steps.'),
         message: Type.Union([Type.Object(messageFields), Type.Null()]),
-        problem: Type.Union([Type.String(), Type.Null()], { description: 'Why the message cannot be rendered.' }),
+        problem: nullable(Type.String(), 'Why the message cannot be rendered.'),
       }),
       { description: 'The first 50, those that would be sent before suppressed ones.' },
     ),

@@ -4,6 +4,7 @@ import { layout } from '../../core/configuration/nouns/layout.ts';
 import * as layouts from '../../services/configuration/layouts.ts';
 import { listVersions } from '../../services/configuration/versions.ts';
 import { forOrganizationAndProject, list, plain, slugsOf } from '../server/route.ts';
+import { nullable } from '../server/schemas.ts';
 import { bodiesOf, entryEndpoints } from './entry-endpoints.ts';
 
 const tag = 'Layouts';
@@ -21,7 +22,7 @@ const Layout = Type.Object(
 export const versionFields = {
   version: Type.Integer(),
   created_at: Type.String({ format: 'date-time' }),
-  by: Type.Union([Type.String(), Type.Null()], { description: 'Name of the API key or account.' }),
+  by: nullable(Type.String(), 'Name of the API key or account.'),
 };
 export const VersionSummary = Type.Object({ ...versionFields, current: Type.Boolean() }, { $id: 'VersionSummary' });
 const LayoutVersion = Type.Object({ ...versionFields, body: Type.String() }, { $id: 'LayoutVersion' });

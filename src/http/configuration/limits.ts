@@ -4,6 +4,7 @@ import { limitNames, maxLimits, type OrganizationLimits } from '../../core/confi
 import { changeLimits, getLimits, type LimitsWithUsage } from '../../services/configuration/limits/limits.ts';
 import { etagOf, ifMatch } from '../server/etag.ts';
 import { type Call, plain } from '../server/route.ts';
+import { nullable } from '../server/schemas.ts';
 
 const descriptions: Record<keyof OrganizationLimits, string> = {
   triggers_per_second: 'Triggers per second in each API process. Each started 16 KiB of a body counts as one.',
@@ -14,8 +15,7 @@ const descriptions: Record<keyof OrganizationLimits, string> = {
     'Maximum bytes of stored attachments. Beyond it, uploads are refused and files with a URL are not fetched.',
 };
 
-const limit = (name: keyof OrganizationLimits) =>
-  Type.Union([Type.Integer(), Type.Null()], { description: `${descriptions[name]} Null: no limit.` });
+const limit = (name: keyof OrganizationLimits) => nullable(Type.Integer(), `${descriptions[name]} Null: no limit.`);
 
 /** Not a union, which would report each mistake once per branch. */
 const change = (name: keyof OrganizationLimits) =>

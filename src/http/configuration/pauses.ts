@@ -6,14 +6,13 @@ import type { Pausable } from '../../db/configuration/pauses.ts';
 import { pause, resume } from '../../services/configuration/pauses.ts';
 import type { PathParameterName, SomeResources } from '../resolve.ts';
 import { endpoints, slugPathOf } from '../server/route.ts';
+import { nullable } from '../server/schemas.ts';
 
 const { plain } = endpoints('Events');
 
 export const pauseFields = {
   paused: Type.Boolean({ description: 'Whether messages are held instead of sent.' }),
-  paused_reason: Type.Union([Type.String(), Type.Null()], {
-    description: 'Why it is paused. Null: no reason was given, or it is not paused.',
-  }),
+  paused_reason: nullable(Type.String(), 'Why it is paused. Null: no reason was given, or it is not paused.'),
   created_at: Type.String({ format: 'date-time' }),
 };
 const PauseBody = Type.Object(

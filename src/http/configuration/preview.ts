@@ -10,7 +10,7 @@ import { limits } from '../../core/text/text.ts';
 import { type Draft, previewDraft } from '../../services/configuration/try-out/preview.ts';
 import { messageFields } from '../history/messages.ts';
 import { plain } from '../server/route.ts';
-import { nullableTimestamp, timestamp } from '../server/schemas.ts';
+import { nullable, nullableTimestamp, timestamp } from '../server/schemas.ts';
 
 const Data = Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true, description: 'Free-form JSON.' });
 const Expression = Type.String({ maxLength: expressionLimits.source, description: 'JMESPath. Empty: none.' });
@@ -116,7 +116,7 @@ const Preview = Type.Object(
         type: Type.String(),
         content: Type.Union([Type.Object(messageFields), Type.Null()]),
         missing: Type.Array(Type.String(), { description: 'Variables that were missing from the context.' }),
-        problem: Type.Union([Type.String(), Type.Null()], { description: 'Why there is no content.' }),
+        problem: nullable(Type.String(), 'Why there is no content.'),
       }),
     ),
     warnings: Type.Array(Type.String(), { description: 'What would not work in this installation.' }),

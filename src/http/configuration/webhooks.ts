@@ -8,6 +8,7 @@ import * as messageQueries from '../../db/history/webhook-messages.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import * as webhooks from '../../services/configuration/webhooks.ts';
 import { badCursor, ordered, plain, slugsOf } from '../server/route.ts';
+import { nullable } from '../server/schemas.ts';
 import { entryEndpoints } from './entry-endpoints.ts';
 
 const tag = 'Webhooks';
@@ -29,9 +30,7 @@ const own = {
   health: Type.Object({
     last_success_at: time('When it last accepted a message.'),
     last_failure_at: time('When an attempt last failed.'),
-    last_failure: Type.Union([Type.String(), Type.Null()], {
-      description: 'Status and beginning of that answer, or why there was none.',
-    }),
+    last_failure: nullable(Type.String(), 'Status and beginning of that answer, or why there was none.'),
     failing_since: time('Since when all attempts have failed. Null: the last one succeeded.'),
   }),
   created_at: Type.String({ format: 'date-time' }),

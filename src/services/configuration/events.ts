@@ -1,4 +1,5 @@
 /** Events. */
+import { pathNouns } from '../../core/configuration/document.ts';
 import { sampleContext } from '../../core/context-schema/sample.ts';
 import { generalSlug } from '../../core/decision/preferences.ts';
 import { AppError } from '../../core/errors.ts';
@@ -26,16 +27,16 @@ interface Event extends Application {
 
 /** Resolves the slugs of an event, from the cache if possible. */
 export async function resolveEventPath({ tenantCache }: Deps, slugs: Required<Slugs>): Promise<Required<ResolvedPath>> {
-  const { org, prj, app, evt } = slugs;
   await requireHere({ tenantCache }, { slug: slugs.org });
   const path = await tenantCache.resolvePath(slugs);
-  if (!path) throw new AppError('organization.not_found', `there is no organization ${org}`, { slugs });
-  const { organization, project, application, event } = path;
-  if (!project) throw new AppError('project.not_found', `there is no project ${prj} in ${org}`, { slugs });
-  if (!application)
-    throw new AppError('application.not_found', `there is no application ${app} in ${org}/${prj}`, { slugs });
-  if (!event) throw new AppError('event.not_found', `there is no event ${evt} in ${org}/${prj}/${app}`, { slugs });
-  return { organization, project, application, event };
+  if (!path) throw new AppError('organization.not_found', `there is no organization ${slugs.org}`, { slugs });
+  const parts = [slugs.org, slugs.prj, slugs.app, slugs.evt];
+  for (const [i, noun] of pathNouns.entries()) {
+    if (path[noun]) continue;
+    const message = `there is no ${noun} ${parts[i + 1]} in ${parts.slice(0, i + 1).join('/')}`;
+    throw new AppError(`${noun}.not_found`, message, { slugs });
+  }
+  return path as Required<ResolvedPath>;
 }
 
 /** Returns all events with their schemas, for the command line. */

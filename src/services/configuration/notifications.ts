@@ -29,21 +29,8 @@ interface Notification extends NotificationFields, StoredMessage {
   updated_at: string;
 }
 
-/** A variable that was missing from the context when messages were rendered. */
-export interface MissingVariable {
-  name: string;
-  /** Number of messages rendered without it. */
-  count: number;
-  /** Version of the last message in which it was missing. */
-  version: number;
-  first_at: string;
-  last_at: string;
-}
-
 /** Includes counters that change without an edit, and so are not part of the ETag. */
-export interface NotificationDetails extends Notification {
-  missing_variables: MissingVariable[];
-}
+export type NotificationDetails = Awaited<ReturnType<typeof getNotification>>;
 
 export type MessageTexts = Pick<NotificationEntry, 'message' | 'overrides'>;
 
@@ -56,7 +43,7 @@ export async function listNotifications(
   organizationId: number,
   eventId: number,
   { after, limit }: PageRequest,
-): Promise<NotificationDetails[]> {
+) {
   const all = await readAll(db, organizationId, eventId);
   return addMissingVariables(db, organizationId, all.filter(({ id }) => id > after).slice(0, limit));
 }
@@ -114,11 +101,7 @@ async function withMissingVariables(db: Db, organizationId: number, notification
   return (await addMissingVariables(db, organizationId, [notification]))[0]!;
 }
 
-async function addMissingVariables(
-  db: Db,
-  organizationId: number,
-  all: Notification[],
-): Promise<NotificationDetails[]> {
+async function addMissingVariables(db: Db, organizationId: number, all: Notification[]) {
   const rows = await listMissingVariables(
     db,
     organizationId,

@@ -8,6 +8,7 @@ import { generateWebhookSecret, testType } from '../../core/configuration/webhoo
 import { parseDuration } from '../../core/durations.ts';
 import { AppError, invalid } from '../../core/errors.ts';
 import type { Slugs } from '../../db/configuration/organizations.ts';
+import { setColumns } from '../../db/configuration/rows.ts';
 import * as rows from '../../db/configuration/webhooks.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import * as messages from '../../db/history/webhook-messages.ts';
@@ -79,7 +80,7 @@ export async function rotateWebhookSecret(
     const secrets =
       overlapMs === 0 ? { secret } : { secret, previous: readSecret(deps, organizationId, { slug, ...stored }) };
     const sealed = sealWebhookSecrets(deps.cipher, organizationId, slug, secrets);
-    await rows.setWebhookSecrets(trx, organizationId, id, sealed, previousUntil);
+    await setColumns(trx, organizationId, 'webhook', id, { secrets: sealed, previous_until: previousUntil });
     const after = { previous_expires_at: previousUntil.toISOString() };
     await record(deps, trx, organizationId, { action: 'rotate', noun: 'webhook', path: slug, after });
   });
@@ -113,7 +114,7 @@ export async function setInstanceWide(deps: Deps, organizationId: number, slug: 
   await deps.db.transaction().execute(async trx => {
     const { id, instance_wide } = await read(trx, organizationId, slug);
     if (instance_wide === isWide) return;
-    await rows.setInstanceWide(trx, organizationId, id, isWide);
+    await setColumns(trx, organizationId, 'webhook', id, { instance_wide: isWide });
     const change = { before: { instance_wide }, after: { instance_wide: isWide } };
     await record(deps, trx, organizationId, { action: 'update', noun: 'webhook', path: slug, ...change });
   });

@@ -15,40 +15,9 @@ import { RecipientReader } from '../../../pipeline/recipients.ts';
 import type { Deps } from '../../deps.ts';
 import { type SimulatedRun, type StepDecision, simulateSteps } from './step-simulation.ts';
 
-export interface SimulatedDelivery {
-  notification: string;
-  channel: string;
-  user: string;
-  address: string | null;
-  reason: string | null;
-  /** Further detail of the reason, if any. */
-  detail: string | null;
-  /** When it would be sent, if it would be held. */
-  due_at: string | null;
-  /** Number of the run; null: the notification has no steps. */
-  step: number | null;
-  message: Content | null;
-  /** Why the message cannot be rendered. */
-  problem: string | null;
-}
-
-export interface Simulation {
-  /** Whether all recipients were examined. */
-  complete: boolean;
-  notifications: {
-    name: string;
-    reason: string | null;
-    deliveries: number;
-    suppressed: Record<string, number>;
-    held: Record<string, number>;
-    /** The runs of the steps if no one acknowledged; null: it has no steps. */
-    steps: SimulatedRun[] | null;
-  }[];
-  /** Whether the caller may see the recipients; otherwise `deliveries` is empty. */
-  recipients_shown: boolean;
-  /** The first 50, those that would be sent before suppressed ones. */
-  deliveries: SimulatedDelivery[];
-}
+/** The schema of the response describes it (http/configuration/events.ts). */
+export type Simulation = Awaited<ReturnType<typeof simulate>>;
+export type SimulatedDelivery = Awaited<ReturnType<typeof show>>;
 
 const maxRecipients = 10_000;
 const recipientsAtOnce = 1_000;
@@ -59,7 +28,7 @@ export async function simulate(
   path: Required<ResolvedPath>,
   { context = {}, options = {} }: { context?: JsonObject; options?: TriggerOptions },
   visible: VisibleUsers,
-): Promise<Simulation> {
+) {
   const { plans, tenantCache, contextSchemas } = deps;
   const { organization, project, event } = path;
   const now = currentTime();
@@ -162,17 +131,12 @@ export function sampleOccurrence(context: JsonObject, now: number) {
   };
 }
 
-type SampleOccurrence = { id: string; context: JsonObject; correlation_id: null; created_at: Date };
+type SampleOccurrence = ReturnType<typeof sampleOccurrence>;
 
-async function show(
-  deps: Deps,
-  plan: EventPlan,
-  occurrence: SampleOccurrence,
-  decision: StepDecision,
-): Promise<SimulatedDelivery> {
+async function show(deps: Deps, plan: EventPlan, occurrence: SampleOccurrence, decision: StepDecision) {
   const { step = null } = decision;
   const { notification, channel, recipient, address, reason, detail, dueAt } = decision;
-  const shown: SimulatedDelivery = {
+  const shown = {
     notification: notification.name,
     channel: channel.slug,
     user: recipient.username,
@@ -181,8 +145,8 @@ async function show(
     detail: detail ?? null,
     due_at: dueAt?.toISOString() ?? null,
     step,
-    message: null,
-    problem: null,
+    message: null as Content | null,
+    problem: null as string | null,
   };
   if (reason && !dueAt) return shown;
   try {
