@@ -21,6 +21,7 @@ import { inbox } from './inbox.ts';
 import { instead } from './instead.ts';
 import { latency } from './latency.ts';
 import { ledger } from './ledger.ts';
+import { listImport } from './list-import.ts';
 import { listing } from './listing.ts';
 import { longHistory } from './long-history.ts';
 import { mail } from './mail.ts';
@@ -55,6 +56,7 @@ export const scenarios: Scenario[] = [
   ledger,
   scaleOut,
   listing,
+  listImport,
   idle,
   retries,
   inbox,

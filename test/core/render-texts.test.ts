@@ -1,6 +1,6 @@
 /** Links, variables and translations of a message. */
 import { describe, expect, it } from 'vitest';
-import type { MessageContent } from '../../src/core/render/render.ts';
+import { compileMessage, type MessageContent, renderMessage } from '../../src/core/render/render.ts';
 import { failureOf, render } from '../support/render.ts';
 
 describe('links', () => {
@@ -51,6 +51,22 @@ describe('variables', () => {
     const body =
       '{% if a.b %}x{% elsif c == 1 %}y{% endif %}{% unless d %}z{% endunless %}{{ e | default: "f" }}{{ null }}';
     expect(render(body, { scope: { null: null } })).toMatchObject({ text: 'zf', missing: [] });
+  });
+
+  it('of a condition choose the text of each recipient, however many were rendered before', () => {
+    const body =
+      '{% if vip %}Dear {{ name | upcase }}{% if late %}, sorry{% endif %}{% elsif name %}Hi {{ name }}{% else %}Hi{% endif %}! {{ n }}';
+    const message = compileMessage({ body });
+    const textFor = (scope: Record<string, unknown>) =>
+      renderMessage(message, { medium: 'inbox', channel: 'some', scope: { n: 7, ...scope } }).text;
+    const everyone = () => [
+      textFor({ vip: true, name: 'Ann', late: true }),
+      textFor({ vip: true, name: 'Bob' }),
+      textFor({ name: 'Cid' }),
+      textFor({ name: null }),
+    ];
+    expect(everyone()).toEqual(['Dear ANN, sorry! 7', 'Dear BOB! 7', 'Hi Cid! 7', 'Hi! 7']);
+    expect(everyone()).toEqual(['Dear ANN, sorry! 7', 'Dear BOB! 7', 'Hi Cid! 7', 'Hi! 7']);
   });
 
   it('fail a strict message if they are missing', () => {

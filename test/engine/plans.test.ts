@@ -1,11 +1,10 @@
 /**
  * The rows that a statement of the engine reads must not grow with the size of the tables, even if a connection planned
- * it while they were empty. Each prepared statement is planned on empty tables here and then run on tables with a long
- * history, and the rows and index entries that it reads are counted.
+ * it while they were empty, or had only rows of another tenant. Each prepared statement is planned on such tables here and then
+ * run on tables with a long history, and the rows and index entries that it reads are counted.
  */
 import { readdirSync, readFileSync } from 'node:fs';
-import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { digestLimits } from '../../src/core/decision/digest.ts';
 import { uuidv7 } from '../../src/core/ids.ts';
 import { disableAddresses } from '../../src/db/audience/addresses.ts';
@@ -46,7 +45,6 @@ import {
   claimTheseAcrossTenants,
   listClaimedAcrossTenants,
   type NewDelivery,
-  type Settlement,
   settleDeliveriesAcrossTenants,
 } from '../../src/db/ledger/deliver/deliveries.ts';
 import {
@@ -73,10 +71,6 @@ import { lockThrottleUsesAcrossTenants, storeThrottleUsesAcrossTenants } from '.
 import {
   type ClaimedOccurrence,
   claimExpandingAcrossTenants,
-  type ExpansionPage,
-  lockAcceptedAcrossTenants,
-  type StoredPages,
-  storeFirstPagesAcrossTenants,
   storeHandedPagesAcrossTenants,
   storePageAcrossTenants,
 } from '../../src/db/ledger/expand/expand.ts';
@@ -105,75 +99,37 @@ import {
   holdChannel,
   listOutagesAcrossTenants,
 } from '../../src/db/operations/channel-outages.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase } from '../support/database.ts';
 import { passTime } from '../support/pass-time.ts';
+import {
+  channel,
+  claimRequest,
+  countRead,
+  dueAt,
+  expandFirstPages,
+  newOccurrence,
+  openPlanDatabase,
+  outcomes,
+  type PlanDatabase,
+  pageOf,
+  runOf,
+  size,
+  tested,
+  toUser,
+  trigger,
+} from '../support/plans.ts';
 
-const size = 20_000;
-const organization = 7;
-const channel = 1;
-/** An organization with reports about a delivery for each user. */
-const reporting = 8;
-const reported = uuidv7(Date.now());
-/** An occurrence with a delivery for each user. */
-const fanOut = uuidv7(Date.now());
-const claimRequest = {
-  priority: 2,
-  after: 0,
-  max: 10,
-  owner: 1,
-  shares: { defaultShare: 1_000, byOrganization: new Map<number, number>() },
-};
-let database: TestDatabase;
+const { organization, reporting, fanOut, reported } = tested;
 let open: Database;
+let sendingIds: number[] = [];
+let waitingIds: number[] = [];
+let inboxId = 0;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  open = openDatabase({ url: database.url, name: 'plans', connections: 1, settings: indexScansOnly });
-  // As at the start of a month or after an upgrade: analyzed as empty, not just without statistics. Autovacuum is off,
-  // so that nothing changes that and no one else reads.
-  await open.pool.query(`do $$ declare name regclass; begin
-    for name in select oid from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace loop
-      execute format('alter table %s set (autovacuum_enabled = off)', name);
-    end loop; end $$`);
-  await open.pool.query('vacuum analyze');
-  await open.pool.query(
-    "insert into organizations (id, slug, name) overriding system value values ($1, 'acme', 'Acme')",
-    [organization],
-  );
-  await open.pool.query(
-    "insert into projects (organization_id, id, slug, name) overriding system value values ($1, 1, 'p', 'P')",
-    [organization],
-  );
-  await open.pool.query(
-    `insert into channels (organization_id, id, slug, name, type)
-     overriding system value values ($1, ${channel}, 'c', 'C', 'email')`,
-    [organization],
-  );
-  await open.pool.query(
-    `insert into distribution_lists (organization_id, id, project_id, name, name_key)
-     overriding system value select $1, i, 1, 'l' || i, 'l' || i from generate_series(1, 2) i`,
-    [organization],
-  );
-  await open.pool.query(
-    `insert into webhooks (organization_id, id, slug, name, url, types, secrets, enabled)
-     overriding system value select $1, i, 'w' || i, 'W', 'http://x.test/', '{delivery.sent,channel.unhealthy}', '', false
-     from generate_series(1, 2) i`,
-    [organization],
-  );
-  await open.pool.query(
-    'insert into webhook_states (organization_id, webhook_id) select $1, i from generate_series(1, 2) i',
-    [organization],
-  );
-  await runAll();
-  await fill();
-});
-afterAll(async () => {
-  await open.close();
-  await database.drop();
-});
+/** A few statements read a whole fan-out once when the statistics know only another tenant. */
+const wholeFanOut = 3 * size;
 
 /** Every statement, run on a few rows, with the maximum number of rows and index entries that it may read. */
-const statements: Record<string, { max: number; run: () => Promise<unknown> }> = {
+const statements: Record<string, { max: number; maxOfAnother?: number; run: () => Promise<unknown> }> = {
   'feedback by the key of its delivery': {
     max: 50,
     run: () => findDeliveriesByReference(open.db, reporting, [{ occurrence: reported, id: 1_000_001 }]),
@@ -210,6 +166,7 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
   'a claim of deliveries': { max: 200, run: () => claimDeliveriesAcrossTenants(open.pool, claimRequest) },
   'a claim of requeued deliveries': {
     max: 200,
+    maxOfAnother: wholeFanOut,
     run: () =>
       claimTheseAcrossTenants(
         open.pool,
@@ -320,6 +277,7 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
   'releasing held work': { max: 50, run: () => releasePausedAcrossTenants(open.pool) },
   'releasing messages that wait for a provider': {
     max: 100,
+    maxOfAnother: 400,
     run: async () => {
       const waiting = sendingIds.filter((_, i) => i % 200 === 11).slice(0, 5);
       for (const id of waiting) {
@@ -430,7 +388,7 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
       return [...uses];
     },
   },
-  'a few digests, from their first item to their end': { max: 1_500, run: runDigests },
+  'a few digests, from their first item to their end': { max: 1_500, maxOfAnother: wholeFanOut, run: runDigests },
   'outcomes with webhook messages, until those are sent': { max: 2_000, run: runWebhooks },
   'updates of a few sent messages of a large fan-out, until they are made': { max: 400, run: runUpdates },
   'polling for webhook messages': {
@@ -448,18 +406,50 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
   },
 };
 
-for (const [name, { max, run }] of Object.entries(statements)) {
-  test(`${name}: reads only the rows it needs`, async () => {
-    // The maximum time that plans are cached.
-    passTime(60_000);
-    const before = await countRead(open.pool);
-    const result = await run();
-    const read = (await countRead(open.pool)) - before;
-    expect(read).toBeLessThan(max);
-    // The statement must have found rows: reading nothing proves nothing.
-    if (Array.isArray(result)) expect(result).not.toEqual([]);
+describe.each(['empty', 'of another tenant'] as const)('planned with statistics that are %s,', statistics => {
+  let database: PlanDatabase;
+
+  beforeAll(async () => {
+    database = await openPlanDatabase(statistics, async planned => {
+      ({ open, sendingIds, waitingIds } = planned);
+      for (const { run } of Object.values(statements)) await run().catch(tolerateMissingUser);
+    });
+    ({ sendingIds, waitingIds } = database);
   });
-}
+  afterAll(async () => {
+    await open.close();
+    await database.database.drop();
+  });
+
+  for (const [name, { max, maxOfAnother = max, run }] of Object.entries(statements)) {
+    test(`${name} reads only the rows it needs`, async () => {
+      // The maximum time that plans are cached.
+      passTime(60_000);
+      const before = await countRead(open.pool);
+      const result = await run();
+      const read = (await countRead(open.pool)) - before;
+      expect(read).toBeLessThan(statistics === 'empty' ? max : maxOfAnother);
+      // The statement must have found rows: reading nothing proves nothing.
+      if (Array.isArray(result)) expect(result).not.toEqual([]);
+    });
+  }
+
+  test('all prepared statements were run', async () => {
+    const { rows } = await open.pool.query<{ name: string }>('select name from pg_prepared_statements');
+    const folder = new URL('../../src/db/', import.meta.url);
+    const named = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter(name => name.endsWith('.ts'))
+      .flatMap(file =>
+        [
+          ...readFileSync(new URL(file, folder), 'utf8').matchAll(/(?:\bname: |recipientStatement\(\s*)'([a-z_]+)'/g),
+        ].map(match => match[1]),
+      );
+    expect(named.length).toBeGreaterThan(15);
+    // Some have another text for each month.
+    const run = new Set(rows.map(row => row.name.replace(/_\d{4}_\d{2}$/, '')));
+    expect([...run].sort()).toEqual([...new Set(named)].sort());
+  });
+});
 
 test('on tables without statistics, occurrences that were handed over are found by their ids', async () => {
   const fresh = await createTestDatabase();
@@ -475,177 +465,9 @@ test('on tables without statistics, occurrences that were handed over are found 
   expect(scans.filter(line => line.includes('due_at'))).toEqual([]);
 });
 
-test('all prepared statements were run', async () => {
-  const { rows } = await open.pool.query<{ name: string }>('select name from pg_prepared_statements');
-  const folder = new URL('../../src/db/', import.meta.url);
-  const named = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter(name => name.endsWith('.ts'))
-    .flatMap(file =>
-      [...readFileSync(new URL(file, folder), 'utf8').matchAll(/(?:\bname: |recipientStatement\(\s*)'([a-z_]+)'/g)].map(
-        match => match[1],
-      ),
-    );
-  expect(named.length).toBeGreaterThan(15);
-  // Some have another text for each month.
-  const run = new Set(rows.map(row => row.name.replace(/_\d{4}_\d{2}$/, '')));
-  expect([...run].sort()).toEqual([...new Set(named)].sort());
-});
-
-/** The due time of all rows. */
-const dueAt = new Date(Date.now() - 3_600_000);
-let sendingIds: number[] = [];
-let waitingIds: number[] = [];
-let inboxId = 0;
-
-async function runAll(): Promise<void> {
-  sendingIds = Array.from({ length: 2_000 }, (_, i) => i);
-  for (const { run } of Object.values(statements)) await run().catch(tolerateMissingUser);
-}
-
 /** Expected on empty tables. */
 function tolerateMissingUser(error: Error): void {
   if (!/inboxes_organization_id_user_id_fkey/.test(error.message)) throw error;
-}
-
-async function fill(): Promise<void> {
-  // On a connection without plans for empty tables.
-  const other = openDatabase({ url: database.url, name: 'fill', connections: 1 });
-  const { pool } = other;
-  await pool.query('truncate deliveries, occurrences');
-  await pool.query(
-    `with made as (
-       insert into users (organization_id, id, username, email) overriding system value
-       select $1, i, 'u' || i || '@x.test', 'u' || i || '@x.test' from generate_series(1, ${size}) i returning id, email
-     ), reached as (
-       insert into addresses (organization_id, id, user_id, name, value) overriding system value
-       select $1, id, id, 'email', email from made returning id
-     )
-     select from reached`,
-    [organization],
-  );
-  await pool.query(
-    `insert into suppressions (organization_id, channel_type, target, reason, source)
-     select $1, 'email', 'u' || i || '@x.test', 'bounced', 'import' from generate_series(1, ${size}) i`,
-    [organization],
-  );
-  await pool.query(
-    `insert into members (organization_id, list_id, address_id)
-     select $1, l, i from generate_series(1, 2) l, generate_series(1, ${size}) i where l = 1 or i % 100 = 42`,
-    [organization],
-  );
-  await pool.query(
-    `insert into inbox (organization_id, user_id, id, occurrence_id, title, body, sequence)
-     select $1, 1 + i % 2, -i, $2, 't', 'b', i from generate_series(1, ${size}) i`,
-    [organization, fanOut],
-  );
-  await pool.query(
-    `insert into deliveries (organization_id, occurrence_id, id, notification_id, version, channel_id, user_id, address,
-       status, priority, provider, provider_message_id, due_at, sent_at)
-     select $1, $2, 1000000 + i, 1, 1, 1, i, 'u' || i || '@x.test', 'sent', 2, 'twilio', 'SM' || i, now(), now()
-     from generate_series(1, ${size}) i`,
-    [reporting, reported],
-  );
-  await pool.query(
-    `insert into feedback (organization_id, occurrence_id, delivery_id, key, id, source, type, permanent, address, at)
-     select $1, $2, 1000000 + i, gen_random_uuid(), gen_random_uuid(), 'postmark', 'bounced', false,
-       'u' || 1 + i / 5 || '@x.test', now() - make_interval(days => i % 5 * 2)
-     from generate_series(0, ${size}) i`,
-    [reporting, reported],
-  );
-  // The statements may have run in the hour before.
-  await pool.query(
-    `insert into delivery_stats (organization_id, hour, event_id, channel_id, status, count)
-     select $1, date_trunc('hour', now()) - make_interval(hours => i), 1, ${channel}, 'sent', 1 from generate_series(1, ${size}) i
-     on conflict do nothing`,
-    [organization],
-  );
-  await pool.query(
-    `insert into channel_reputation (organization_id, channel_id, hour, bounced)
-     select $1, ${channel}, date_trunc('hour', now()) - make_interval(hours => i), 1 from generate_series(1, ${size}) i
-     on conflict do nothing`,
-    [organization],
-  );
-  // A completed history, the fan-out being sent, one with further pages, and one of a dead worker.
-  await pool.query(
-    `insert into occurrences (organization_id, id, project_id, application_id, event_id, status, context, options,
-       due_at, created_at, deliveries, priority, cursor, owner)
-     select $1, case when i = 1 then $2::uuid else gen_random_uuid() end, 1, 1, 1,
-       case when i = 1 then 'sending' when i <= 3 then 'expanding' else 'completed' end, '{}', '{}', now(), now(), 1, 2,
-       case when i in (2, 3) then '{"notification": 1, "source": "", "after": 0}'::jsonb end, case when i = 3 then 7 end
-     from generate_series(1, ${size}) i`,
-    [organization, fanOut],
-  );
-  await pool.query(
-    `insert into deliveries (organization_id, occurrence_id, notification_id, version, channel_id, user_id, status,
-       attempts, priority, due_at, owner, step)
-     select $1, $2, 1, 1, 1, i, case when i % 1000 = 0 then 'pending' else 'sending' end, 1, 2,
-       case when i % 5000 = 0 then 'infinity' else $3::timestamptz end, case when i % 2000 = 1 then 7 end, 1
-     from generate_series(1, ${size}) i`,
-    [organization, fanOut, dueAt],
-  );
-  const idsOf = async (status: string) => {
-    const text = 'select id from deliveries where status = $1 order by id limit 2000';
-    return (await pool.query<{ id: number }>(text, [status])).rows.map(({ id }) => id);
-  };
-  sendingIds = await idsOf('sending');
-  waitingIds = (await idsOf('pending')).slice(-5);
-  // Webhooks of many other organizations.
-  await pool.query(
-    `with others as (
-       insert into organizations (id, slug, name) overriding system value
-       select 1000 + i, 'other-' || i, 'O' from generate_series(1, 2000) i returning id
-     )
-     insert into webhooks (organization_id, slug, name, url, types, secrets)
-     select id, 'w', 'W', 'http://x.test/', '{delivery.sent}', '' from others`,
-  );
-  // Sent webhook messages, and messages that wait for an inactive webhook.
-  await pool.query(
-    `insert into webhook_messages (organization_id, webhook_id, type, data, status)
-     select $1, 1 + i % 2, 'delivery.sent', '{}', case when i % 2 = 1 then 'waiting' else 'sent' end
-     from generate_series(1, ${size}) i`,
-    [organization],
-  );
-  // Messages that Slack sent, first in the fan-out, and updates that were made long ago.
-  await pool.query(
-    `update deliveries set provider = 'slack', status = 'sent' where organization_id = $1 and occurrence_id = $2 and id in (
-       select id from deliveries where organization_id = $1 and occurrence_id = $2 order by id limit 3)`,
-    [organization, fanOut],
-  );
-  await pool.query(`update channels set providers = '[{"use":"slack"}]' where organization_id = $1`, [organization]);
-  await pool.query(
-    `insert into message_updates (organization_id, occurrence_id, delivery_id, change, changed_at, status)
-     select $1, $2, i, 'resolved', now(), 'done' from generate_series(1, ${size}) i`,
-    [organization, reported],
-  );
-  // As many digests of others, with one item each.
-  await pool.query(
-    `with opened as (
-       insert into digests (organization_id, id, event_id, notification_id, channel_id, recipient_id, user_id, address, key,
-         items, closes_at)
-       select $1, gen_random_uuid(), 1, 1, 1, i, i, 'other ' || i, '', 1, now() from generate_series(1, ${size}) i
-       returning id, user_id
-     )
-     insert into deliveries (organization_id, occurrence_id, notification_id, version, channel_id, user_id, address, status,
-       priority, due_at, digest_id)
-     select $1, $2, 1, 1, 1, user_id, 'other ' || user_id, 'pending', 2, $3, id from opened`,
-    [organization, fanOut, carriedDueAt],
-  );
-  // Statistics of two events over a long time. The statements above may have counted some in this hour.
-  const past = `generate_series(1, 2) event, generate_series(0, ${size / 2 - 1}) i`;
-  const hour = `date_trunc('hour', now()) - make_interval(hours => i)`;
-  await pool.query(`insert into trigger_stats select $1, ${hour}, event, 0, 1 from ${past} on conflict do nothing`, [
-    organization,
-  ]);
-  await pool.query(
-    `insert into delivery_stats select $1, ${hour}, event, 1, 'failed', 1 from ${past} on conflict do nothing`,
-    [organization],
-  );
-  await pool.query(
-    `insert into event_day_stats select $1, now() - make_interval(days => i), event, 1, 1, 0, 0, 0, 0, 0 from ${past}
-     on conflict do nothing`,
-    [organization],
-  );
-  await other.close();
 }
 
 /**
@@ -685,19 +507,6 @@ async function runUpdates(): Promise<unknown> {
     claimed.map(one => ({ ...one, ...outcome })),
   );
   return waiting.length === 1 ? claimed.filter(one => one.channel_id !== null) : [];
-}
-
-/** Locks, decides and stores due occurrences, as the engine does. */
-async function expandFirstPages(
-  pool: pg.Pool,
-  decide: (claimed: ClaimedOccurrence[], client: pg.PoolClient) => Promise<ExpansionPage[]>,
-) {
-  let claimed: ClaimedOccurrence[] = [];
-  const pages = await inLedgerTransaction<StoredPages<NewDelivery>>(pool, async (client, { commit }) => {
-    claimed = await lockAcceptedAcrossTenants(client, { ...claimRequest, priority: 1 });
-    return storeFirstPagesAcrossTenants(client, 1, await decide(claimed, client), commit);
-  });
-  return { claimed, ...pages };
 }
 
 /** Adds and removes items, and ends digests, in every way there is. */
@@ -753,83 +562,10 @@ async function runDigests(): Promise<unknown> {
   return gathered;
 }
 
-function trigger() {
-  return encodeOccurrence(newOccurrence(), 100);
-}
-
-function newOccurrence(): NewOccurrence {
-  const ids = { organization_id: organization, project_id: 1, application_id: 1, event_id: 1 };
-  return { ...ids, id: uuidv7(Date.now()), priority: 1, context: {}, options: {}, created_at: dueAt };
-}
-
-function pageOf({ organization_id, id, event_id, priority }: ClaimedOccurrence): ExpansionPage {
-  return { organization_id, id, event_id, priority, cursor: null, reason: null, deliveries: [] };
-}
-
-function runOf(number: number) {
-  return {
-    notification_id: 1,
-    number,
-    step: number,
-    priority: 1,
-    due_at: number === 1 ? dueAt : new Date(9e12),
-    began_at: dueAt,
-  };
-}
-
 function dayAgo(): Date {
   return new Date(Date.now() - 86_400_000);
 }
 
-function toUser(user_id: number): NewDelivery {
-  const ids = { notification_id: 1, version: 1, channel_id: channel, user_id };
-  return {
-    ...ids,
-    address: null,
-    status: 'sending',
-    reason: null,
-    detail: null,
-    due_at: null,
-    priority: 1,
-    user_version: 1,
-    digest_id: null,
-  };
-}
-
 function suppressed(user_id: number): NewDelivery {
   return { ...toUser(user_id), status: 'suppressed', reason: 'user.locked' };
-}
-
-function outcomes(ids: number[]): Settlement[] {
-  return ids.map(id => ({
-    organization_id: organization,
-    occurrence_id: fanOut,
-    id,
-    attempts: 1,
-    tried: true,
-    status: 'sent',
-    reason: null,
-    detail: null,
-    provider: 'sandbox',
-    provider_message_id: `name of ${id}`,
-    provider_index: 0,
-    provider_attempts: 1,
-    due_at: null,
-    snapshot_id: null,
-    user_version: null,
-    digest_id: null,
-    attempt: { began_at: new Date(), ms: 5 },
-    event_id: 1,
-    since: new Date(),
-  }));
-}
-
-/** Returns the number of rows and index entries of all tables read so far, on the only connection. */
-async function countRead(pool: pg.Pool): Promise<number> {
-  await pool.query('select pg_stat_force_next_flush()');
-  const { rows } = await pool.query<{ count: number }>(
-    `select (select sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) from pg_stat_user_tables)
-       + (select sum(idx_tup_read) from pg_stat_user_indexes) as count`,
-  );
-  return Number(rows[0]!.count);
 }

@@ -1,14 +1,16 @@
 /**
  * Imports and exports the members of a list in bulk. Rows are written in the order of usernames, so that two imports
- * never deadlock. `limit 1` forces one index lookup per row: the planner's statistics do not yet include the rows that
- * this transaction adds, so it would choose a bad join.
+ * never deadlock. The planner's statistics do not include the rows that this transaction adds, nor those of a new organization:
+ * for a lookup per row, any index that begins with the organization looks as good as the right one. Therefore all rows of a
+ * statement are looked up at once by an array, which at worst reads the organization once, and `prepareForGrowth` rules out
+ * nested loops.
  */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { ListRow } from '../../core/audience/list-file.ts';
 import { searchKey } from '../../core/audience/search.ts';
 import { categoryScope, everything, generalSlug } from '../../core/decision/preferences.ts';
 import type { Db } from '../connection/pool.ts';
-import { addMissingAddresses, addMissingEmails } from './addresses.ts';
+import { addMissingAddresses } from './addresses.ts';
 
 export interface ImportCounts {
   added: number;
@@ -17,9 +19,10 @@ export interface ImportCounts {
   updated_users: number;
 }
 
-interface UpsertCounts {
-  created: number;
-  updated: number;
+interface ImportedUser {
+  id: number;
+  username: string;
+  email: string;
 }
 
 /** Fields that a row does not contain are left unchanged. Must run inside a transaction. */
@@ -29,28 +32,35 @@ export async function importMembers(
   listId: number,
   rows: ListRow[],
 ): Promise<ImportCounts> {
-  const users = await putUsers(db, organizationId, rows);
-  const usernames = rows.map(row => row.username);
-  await addMissingEmails(db, organizationId, usernames);
+  const { created, updated, users } = await putUsers(db, organizationId, rows);
+  const emails = await putEmails(db, organizationId, users);
   const addresses = rows.flatMap(({ username, addresses: own }) => own.map(address => ({ username, ...address })));
   if (addresses.length > 0) await addMissingAddresses(db, organizationId, addresses);
-  const members = await putMembers(db, organizationId, listId, rows);
+  const added = await putMembers(db, organizationId, listId, rows, emails);
   return {
-    added: members.created,
-    existing: rows.length - members.created,
-    created_users: users.created,
-    updated_users: users.updated,
+    added,
+    existing: rows.length - added,
+    created_users: created,
+    updated_users: updated,
   };
 }
 
-async function putUsers(db: Db, organizationId: number, rows: ListRow[]): Promise<UpsertCounts> {
+async function putUsers(
+  db: Db,
+  organizationId: number,
+  rows: ListRow[],
+): Promise<{ created: number; updated: number; users: ImportedUser[] }> {
+  const usernames = rows.map(row => row.username);
   const input = rows.map(({ addresses: _, active: __, opt_out: ___, ...row }) => ({
     ...row,
     first_key: row.first_name === undefined ? undefined : searchKey(row.first_name),
     last_key: row.last_name === undefined ? undefined : searchKey(row.last_name),
   }));
-  const done = await sql<UpsertCounts>`
-    with put as (
+  const { rows: done } = await sql<ImportedUser & { created: boolean | null }>`
+    with known as materialized (
+      select * from users where organization_id = ${organizationId} and username = any(${usernames}::text[])
+      order by username for no key update
+    ), put as (
       insert into users as u (organization_id, username, email, first_name, last_name, first_key, last_key, locale,
         custom_fields)
       select ${organizationId}, given.username, coalesce(now.email, given.email),
@@ -60,49 +70,84 @@ async function putUsers(db: Db, organizationId: number, rows: ListRow[]): Promis
         coalesce(now.custom_fields, '{}') || coalesce(given.custom_fields, '{}')
       from json_to_recordset(${JSON.stringify(input)}::json) as given (username text, email text, first_name text,
         last_name text, first_key text, last_key text, locale text, custom_fields jsonb)
-      left join lateral (
-        select * from users where organization_id = ${organizationId} and username = given.username
-        limit 1 for no key update
-      ) now on true
+      left join known now on now.username = given.username
+      order by given.username collate "C"
       on conflict (organization_id, username) do update set
         first_name = excluded.first_name, last_name = excluded.last_name, first_key = excluded.first_key,
         last_key = excluded.last_key, locale = excluded.locale, custom_fields = excluded.custom_fields, updated_at = now()
       where (u.first_name, u.last_name, u.locale, u.custom_fields)
         is distinct from (excluded.first_name, excluded.last_name, excluded.locale, excluded.custom_fields)
-      returning u.xmax = 0 as created
-    ) ${upsertCounts}`.execute(db);
-  return done.rows[0]!;
+      returning u.id, u.username, u.email, u.xmax = 0 as created
+    )
+    select id, username, email, null as created from known union all select id, username, email, created from put`.execute(
+    db,
+  );
+  const users = new Map(done.map(({ id, username, email }) => [username, { id, username, email }]));
+  // Another transaction has created them meanwhile, with the same fields.
+  const missing = usernames.filter(username => !users.has(username));
+  const others = missing.length === 0 ? [] : await findUsersByName(db, organizationId, missing);
+  return {
+    created: done.filter(one => one.created === true).length,
+    updated: done.filter(one => one.created === false).length,
+    users: [...users.values(), ...others],
+  };
 }
 
-async function putMembers(db: Db, organizationId: number, listId: number, rows: ListRow[]): Promise<UpsertCounts> {
-  const input = rows.map(({ username, active }) => ({ username, active }));
-  const done = await sql<UpsertCounts>`
-    with put as (
+async function findUsersByName(db: Db, organizationId: number, usernames: string[]): Promise<ImportedUser[]> {
+  const { rows } = await sql<ImportedUser>`
+    select id, username, email from users
+    where organization_id = ${organizationId} and username = any(${usernames}::text[])`.execute(db);
+  return rows;
+}
+
+/** Ensures that users have an address with their own email, and returns the ids of these addresses by username. */
+async function putEmails(db: Db, organizationId: number, users: ImportedUser[]): Promise<Map<string, number>> {
+  const added = await sql<{ id: number; user_id: number }>`
+    insert into addresses (organization_id, user_id, name, value)
+    select ${organizationId}, id, 'email', email
+    from unnest(${users.map(user => user.id)}::bigint[], ${users.map(user => user.email)}::text[]) as given (id, email)
+    order by id
+    on conflict do nothing
+    returning id, user_id`.execute(db);
+  const ids = new Map(added.rows.map(({ id, user_id }) => [user_id, id]));
+  const known = new Map(users.filter(({ id }) => !ids.has(id)).map(({ id, email }) => [id, email]));
+  if (known.size > 0) {
+    const found = await sql<{ id: number; user_id: number; value: string }>`
+      select id, user_id, value from addresses
+      where organization_id = ${organizationId} and user_id = any(${[...known.keys()]}::bigint[]) and name = 'email'`.execute(
+      db,
+    );
+    for (const { id, user_id, value } of found.rows) if (known.get(user_id) === value) ids.set(user_id, id);
+  }
+  return new Map(users.map(({ id, username }) => [username, ids.get(id)!]));
+}
+
+/** Adds the users' own email addresses as members. Only a row that says whether it is active changes a member. */
+async function putMembers(
+  db: Db,
+  organizationId: number,
+  listId: number,
+  rows: ListRow[],
+  emails: ReadonlyMap<string, number>,
+): Promise<number> {
+  const { deciding = [], others = [] } = Object.groupBy(rows, ({ active }) =>
+    active === undefined ? 'others' : 'deciding',
+  );
+  const put = async (some: ListRow[], onConflict: RawBuilder<unknown>) => {
+    if (some.length === 0) return 0;
+    const ids = some.map(({ username }) => emails.get(username)!);
+    const result = await sql<{ created: boolean }>`
       insert into members as m (organization_id, list_id, address_id, active)
-      select ${organizationId}, ${listId}, a.id, coalesce(given.active, now.active, true)
-      from json_to_recordset(${JSON.stringify(input)}::json) as given (username text, active boolean)
-      cross join lateral (
-        select id, email from users where organization_id = ${organizationId} and username = given.username limit 1
-      ) u
-      cross join lateral (
-        select id from addresses
-        where organization_id = ${organizationId} and user_id = u.id and name = 'email' and value = u.email limit 1
-      ) a
-      left join lateral (
-        -- "+ 0" leaves only the index by address: a list that is new to the statistics looks empty, and would be read per line.
-        select active from members
-        where organization_id = ${organizationId} and address_id = a.id and list_id + 0 = ${listId} limit 1
-      ) now on true
-      on conflict (organization_id, list_id, address_id) do update set active = excluded.active
-      where m.active <> excluded.active
-      returning m.xmax = 0 as created
-    ) ${upsertCounts}`.execute(db);
-  return done.rows[0]!;
+      select ${organizationId}, ${listId}, id, active
+      from unnest(${ids}::bigint[], ${some.map(({ active = true }) => active)}::boolean[]) as given (id, active)
+      on conflict (organization_id, list_id, address_id) do ${onConflict}
+      returning m.xmax = 0 as created`.execute(db);
+    // An updated row was locked in this transaction, so its `xmax` is not 0.
+    return result.rows.filter(({ created }) => created).length;
+  };
+  const changing = sql`update set active = excluded.active where m.active <> excluded.active`;
+  return (await put(deciding, changing)) + (await put(others, sql`nothing`));
 }
-
-/** Distinguishes inserted from updated rows: an updated row was locked in this transaction, so its `xmax` is not 0. */
-const upsertCounts = sql`
-  select count(*) filter (where created)::int as created, count(*) filter (where not created)::int as updated from put`;
 
 interface ExportedMember {
   id: number;
@@ -140,8 +185,13 @@ export async function listMembersToExport(
         where o.organization_id = u.organization_id and o.user_id = u.id and not (o.name = 'email' and o.value = u.email)
       ), '[]') as addresses
     from members m
-    join addresses a on a.organization_id = m.organization_id and a.id = m.address_id and a.name = 'email'
-    join users u on u.organization_id = a.organization_id and u.id = a.user_id and u.email = a.value
+    cross join lateral (
+      select user_id, value from addresses
+      where organization_id = ${organizationId} and id = m.address_id and name = 'email' limit 1
+    ) a
+    cross join lateral (
+      select * from users where organization_id = ${organizationId} and id = a.user_id and email = a.value limit 1
+    ) u
     where m.organization_id = ${organizationId} and m.list_id = ${listId} and m.id > ${page.after}
     order by m.id limit ${page.limit}`.execute(db);
   return rows;

@@ -118,9 +118,11 @@ export async function addOptOuts(
       select ${organizationId}, u.id, g.scope, '', false, 'import'
       from unnest(${optOuts.map(one => one.username)}::text[], ${optOuts.map(one => one.scope)}::text[])
         as g (username, scope)
-      cross join lateral (
-        select id from users where organization_id = ${organizationId} and username = g.username limit 1
-      ) u
+      join (
+        -- All at once, as in list-import.ts.
+        select id, username from users
+        where organization_id = ${organizationId} and username = any(${optOuts.map(one => one.username)}::text[])
+      ) u on u.username = g.username
       order by u.id, g.scope
       on conflict (organization_id, user_id, scope, channel_type)
         do update set enabled = false, source = 'import', changed_at = now() where p.enabled

@@ -314,11 +314,13 @@ export async function requireSupportedVersion(db: Db): Promise<void> {
 
 /**
  * Prepares a transaction that makes tables many times larger. A connection keeps the plans of its foreign key checks, and
- * one made for a small table reads the whole table for every inserted row: 100,000 members took minutes, not seconds.
+ * one made for a small table reads the whole table for every inserted row: 100,000 members took minutes, not seconds. A join
+ * of rows that the statistics do not include must not be a nested loop.
  */
 export async function prepareForGrowth(trx: Db): Promise<void> {
   await sql`discard plans`.execute(trx);
   await sql`set local enable_seqscan = off`.execute(trx);
+  await sql`set local enable_nestloop = off`.execute(trx);
   await sql`set local jit = off`.execute(trx);
 }
 

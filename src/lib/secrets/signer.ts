@@ -1,5 +1,5 @@
 /** HMAC-SHA-256 under a key derived from a passphrase: proves that a text was made by this installation. */
-import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { createKeyring, type Keyring } from './keyring.ts';
 
 export interface Signer {
@@ -13,9 +13,12 @@ export interface Signer {
 
 export function createSigner(keys: Keyring | string): Signer {
   const keyring = typeof keys === 'string' ? createKeyring(keys) : keys;
-  const derived = new Map<string, Buffer>();
-  const derive = (passphrase: string): Buffer => {
-    const key = derived.get(passphrase) ?? Buffer.from(hkdfSync('sha256', passphrase, '', 'belfry signatures', 32));
+  // Key objects: from bytes, Node would make one for each signature, which takes 25 µs instead of 4.
+  const derived = new Map<string, KeyObject>();
+  const derive = (passphrase: string): KeyObject => {
+    const known = derived.get(passphrase);
+    if (known) return known;
+    const key = createSecretKey(Buffer.from(hkdfSync('sha256', passphrase, '', 'belfry signatures', 32)));
     derived.set(passphrase, key);
     return key;
   };

@@ -26,22 +26,20 @@ export function endpoint(defaultUrl: string) {
 export interface Mailbox {
   name: string;
   address: string;
+  /** The domain of the address in its ASCII form. */
+  domain: string;
 }
 
 export function toMailbox(text: string): Mailbox {
   const [mailbox] = addressparser(text, { flatten: true });
-  return { name: mailbox?.name ?? '', address: mailbox?.address || text };
+  const address = mailbox?.address || text;
+  const domain = address.slice(address.lastIndexOf('@') + 1);
+  return { name: mailbox?.name ?? '', address, domain: domainToASCII(domain) || domain };
 }
 
 /** Returns the Message-ID without angle brackets: `id@domain-of-the-sender`. */
 export function messageId(outgoing: Outgoing, from: Mailbox): string {
-  return `${outgoing.id}@${domainOf(from)}`;
-}
-
-/** Returns the domain of an address in its ASCII form. */
-function domainOf({ address }: Mailbox): string {
-  const domain = address.slice(address.lastIndexOf('@') + 1);
-  return domainToASCII(domain) || domain;
+  return `${outgoing.id}@${from.domain}`;
 }
 
 /**
@@ -54,7 +52,7 @@ export function headersOf(outgoing: Outgoing, from: Mailbox, feedbackId?: string
   return {
     'Auto-Submitted': 'auto-generated',
     ...(feedbackId && { 'Feedback-ID': [event, organization, notification].map(toLabel).concat(feedbackId).join(':') }),
-    ...(category && { 'List-Id': `<${category}.${organization}.${domainOf(from)}>` }),
+    ...(category && { 'List-Id': `<${category}.${organization}.${from.domain}>` }),
     ...unsubscribeHeaders(outgoing),
   };
 }

@@ -121,8 +121,13 @@ export class RenderContext extends MeteredContext implements Clock {
       this.countOutput(value.weight - value.skeleton.length);
       return value.skeleton;
     }
+    return toSlot(this.storeValue(value));
+  }
+
+  /** Stores a value that was not captured, and returns its index. */
+  storeValue(value: unknown): number {
     this.countOutput(weigh(value, this.left));
-    return toSlot(this.values.push(value) - 1);
+    return this.values.push(value) - 1;
   }
 
   countOutput(characters: number): void {

@@ -40,6 +40,8 @@ export class SmtpError extends Error {
  * server refuses something with codes of different kinds, it is unclear what it means, and the refusal counts as temporary.
  */
 export function replyCodeOf(reply: string): number {
+  // Nearly all have one line.
+  if (!reply.includes('\n')) return Number(/^\d{3}/.exec(reply)?.[0]);
   const codes = reply.split('\n').map(line => Number(/^\d{3}/.exec(line)?.[0]));
   const code = codes.at(-1)!;
   const isMixed = codes.some(other => Math.floor(other / 100) !== Math.floor(code / 100));
@@ -229,19 +231,21 @@ export class SmtpSession {
       this.#abort(new WithdrawnError());
       return;
     }
-    // The connection reports why it failed.
-    if (rest)
-      return void this.#sendChunks(transaction, [escapeDots(transaction.body), ...rest, endOfData]).catch(() => {});
-    const data = dotStuffed(transaction.body);
-    if (data.length > chunkBytes) return void this.#sendChunks(transaction, [data]).catch(() => {});
-    transaction.mail.transmitted = 'whole';
-    if (!this.#supportsPipelining || !transaction.onBodySent) {
-      this.#socket.write(data);
+    const body = escapeDots(transaction.body);
+    if (rest || body.length > chunkBytes) {
+      // The connection reports why it failed.
+      this.#sendChunks(transaction, [body, ...(rest ?? []), endOfData]).catch(() => {});
       return;
     }
+    transaction.mail.transmitted = 'whole';
     // System calls are the most expensive part of sending: the commands of the next mail are written together with this one.
     this.#socket.cork();
-    this.#socket.write(data);
+    this.#socket.write(body);
+    this.#socket.write(endOfData);
+    if (!this.#supportsPipelining || !transaction.onBodySent) {
+      this.#socket.uncork();
+      return;
+    }
     transaction.onBodySent();
     setImmediate(() => this.#socket.uncork());
   }
@@ -268,13 +272,11 @@ const forbidden = /[\r\n<>]/;
 const nonAscii = /[^\0-\x7f]/;
 const endOfData = Buffer.from('.\r\n');
 
-/** Escapes lines that start with a dot, and adds the final dot. */
-function dotStuffed(body: Buffer): Buffer {
-  return Buffer.concat([escapeDots(body), endOfData]);
-}
+const lineWithDot = Buffer.from('\r\n.');
 
+/** Escapes lines that start with a dot. */
 function escapeDots(body: Buffer): Buffer {
-  if (body[0] !== 0x2e && !body.includes('\r\n.')) return body;
+  if (body[0] !== 0x2e && !body.includes(lineWithDot)) return body;
   return Buffer.from(body.toString('latin1').replace(/(^|\r\n)\./g, '$1..'), 'latin1');
 }
 
