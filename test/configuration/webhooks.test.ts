@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/core/json.ts';
 import { listInstanceWebhooks, setInstanceWide } from '../../src/services/configuration/webhooks.ts';
+import { command } from '../support/command.ts';
 import { eventually } from '../support/eventually.ts';
-import { belfry } from '../support/process.ts';
 import { type EngineWorld, openWorld } from '../support/sink.ts';
 import { openReceiver, type Receiver } from '../support/webhook-receiver.ts';
 
@@ -80,11 +80,11 @@ test('an instance-wide webhook receives the events of every organization until i
   const receiver = await open(ops, ['occurrence.completed']);
   const env = { DATABASE_URL: world.service.runtime.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' };
   const named = ['--org', ops.slug, '--webhook', receiver.slug];
-  expect(await belfry(['webhook', 'widen', ...named], env)).toMatchObject({
+  expect(await command(['webhook', 'widen', ...named], env)).toMatchObject({
     code: 0,
     stdout: `${ops.slug}/${receiver.slug} now reports on every organization.\n`,
   });
-  const shown = await belfry(['webhook', 'list'], env);
+  const shown = await command(['webhook', 'list'], env);
   expect(shown.stdout).toMatch(new RegExp(`${ops.slug}/${receiver.slug} +yes +http\\S+ +occurrence\\.completed`));
   expect((await ops.ask({ path: receiver.path })).body).toMatchObject({ instance_wide: true });
   const id = await other.trigger();
