@@ -1,7 +1,7 @@
 /** What is stopped while messages wait for a slow provider: only those that it is accepting at that moment still arrive. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { type EngineWorld, joinWorld, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
 import { openSmtpPeer, type SmtpPeer } from '../support/smtp.ts';
 
 let world: EngineWorld;
@@ -9,7 +9,7 @@ let peer: SmtpPeer;
 let tenants = 0;
 
 beforeAll(async () => {
-  world = await joinWorld();
+  world = await openWorld();
   peer = await openSmtpPeer({ starttls: false });
 });
 afterAll(async () => {
