@@ -4,13 +4,13 @@ import { asker, expectProblem } from '../support/api.ts';
 import { appleToken, pushCases } from '../support/compliance-push.ts';
 import { eventually } from '../support/eventually.ts';
 import { type HttpPeer, openHttpPeer } from '../support/http-peer.ts';
-import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, type Tenant } from '../support/sink.ts';
 import { json } from '../support/wire.ts';
 
 let world: EngineWorld;
 let peer: HttpPeer;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await joinWorld();
   peer = await openHttpPeer();
 });
 afterAll(async () => {

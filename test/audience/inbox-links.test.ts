@@ -1,10 +1,10 @@
 /** The links of messages in an inbox, for its recipient and for others. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, type Tenant } from '../support/sink.ts';
 
 let world: EngineWorld;
 beforeAll(async () => {
-  world = await openWorld({ BASE_URL: 'https://belfry.test' });
+  world = await joinWorld({ BASE_URL: 'https://belfry.test' });
 });
 afterAll(() => world.close());
 

@@ -3,11 +3,11 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { asker, expectProblem } from '../support/api.ts';
-import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, type Tenant } from '../support/sink.ts';
 
 let world: EngineWorld;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await joinWorld();
 });
 afterAll(() => world.close());
 

@@ -1,11 +1,11 @@
 /** Categories and preferences, from the API to what is sent and what is suppressed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectProblem } from '../support/api.ts';
-import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, type Tenant } from '../support/sink.ts';
 
 let world: EngineWorld;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await joinWorld();
 });
 afterAll(async () => {
   await world.checkLedger();

@@ -9,15 +9,15 @@ import {
 import { createSigner } from '../../src/lib/secrets/signer.ts';
 import { ask, asker, expectProblem } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
-import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, type Tenant } from '../support/sink.ts';
 import { type Mail, openSmtpPeer, type SmtpPeer } from '../support/smtp.ts';
 
-const base = 'https://belfry.example.com';
+const base = 'https://belfry.test';
 let world: EngineWorld;
 let smtp: SmtpPeer;
 beforeAll(async () => {
   smtp = await openSmtpPeer({ starttls: false });
-  world = await openWorld({ BASE_URL: base });
+  world = await joinWorld({ BASE_URL: base });
 });
 afterAll(async () => {
   await world.checkLedger();
@@ -81,7 +81,7 @@ test('a mail has both headers and both links, and one POST unsubscribes from tha
   expect(path).toMatch(/^\/unsubscribe\/[\w.-]+$/);
   expect(decoded(mail)).toContain(`Unsubscribe: ${base}${path}`);
   expect(decoded(mail)).toContain(`<a href="${base}${path}"`);
-  expect(decoded(mail)).toMatch(/Notification settings: https:\/\/belfry\.example\.com\/preferences\/[\w.-]+/);
+  expect(decoded(mail)).toMatch(/Notification settings: https:\/\/belfry\.test\/preferences\/[\w.-]+/);
 
   const shown = await ask(world.service.address, { path });
   expect(shown.status).toBe(200);

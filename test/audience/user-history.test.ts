@@ -1,11 +1,11 @@
 /** Deliveries across occurrences: failures, a user's history, the sandbox; and searching for occurrences. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectProblem } from '../support/api.ts';
-import { type EngineWorld, openWorld, sandbox, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, sandbox, type Tenant } from '../support/sink.ts';
 
 let world: EngineWorld;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await joinWorld();
 });
 afterAll(() => world.close());
 

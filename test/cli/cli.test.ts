@@ -1,4 +1,4 @@
-/** The command line end to end: output, streams and exit codes of the real program. */
+/** The command line end to end: output and exit codes. Where a test says `belfry`, it starts the real program. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Service, startService } from '../../src/app.ts';
 import { loadCommands } from '../../src/cli/commands.ts';
 import { feedbackEvent } from '../../src/core/feedback/event.ts';
@@ -17,13 +17,11 @@ import { applyConfiguration } from '../../src/services/configuration/declarative
 import { getOrganization } from '../../src/services/configuration/organizations.ts';
 import { storeFeedback } from '../../src/services/history/feedback/feedback.ts';
 import { version } from '../../src/version.ts';
+import { command } from '../support/command.ts';
 import { createTestDatabase, silent, type TestDatabase, testConfig } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { closedUrl } from '../support/http-peer.ts';
 import { belfry, cleanEnv, type Finished, root } from '../support/process.ts';
-
-// Each command starts its own process, which takes about a second of CPU time while other tests are running.
-vi.setConfig({ testTimeout: 120_000 });
 
 const run = promisify(execFile);
 const secretKey = 'a secret of at least 32 characters';
@@ -69,9 +67,9 @@ afterAll(async () => {
   await database.drop();
 });
 
-const local = (...args: string[]) => belfry(args, env);
+const local = (...args: string[]) => command(args, env);
 /** Runs against the server only, without the database and its secrets. */
-const remote = (key: string, ...args: string[]) => belfry(args, { BELFRY_URL: service.address, BELFRY_KEY: key });
+const remote = (key: string, ...args: string[]) => command(args, { BELFRY_URL: service.address, BELFRY_KEY: key });
 
 async function createKey(name: string, ...more: string[]): Promise<string> {
   const { stdout } = await local('key', 'create', '--org', 'acme', '--name', name, '--permission', '*', ...more);
@@ -90,9 +88,9 @@ describe('help', () => {
   test('lists every command with a summary and an example, and shows a page for each', async () => {
     const [bare, asked, page, flag] = await Promise.all([
       belfry([], {}),
-      belfry(['help'], {}),
-      belfry(['help', 'simulate'], {}),
-      belfry(['trigger', '--help'], {}),
+      command(['help'], {}),
+      command(['help', 'simulate'], {}),
+      command(['trigger', '--help'], {}),
     ]);
     expect(asked).toMatchObject({ code: 0, stderr: '' });
     expect(bare).toEqual(asked);
@@ -107,7 +105,7 @@ describe('help', () => {
   });
 
   test('--version prints only the version', async () => {
-    expect(await belfry(['--version'], {})).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+    expect(await command(['--version'], {})).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
   });
 });
 
@@ -125,12 +123,10 @@ describe('a usage error', () => {
       [['serve', '--role', 'boss'], /--role must be one of/],
     ];
     // There is no database to open.
-    const answers = await Promise.all(
-      cases.map(([args]) =>
-        belfry(args, { DATABASE_URL: 'postgres://127.0.0.1:1/none', BELFRY_SECRET_KEY: secretKey }),
-      ),
-    );
-    for (const [i, [, about]] of cases.entries()) expectFailure(answers[i]!, 2, about);
+    const nowhere = { DATABASE_URL: 'postgres://127.0.0.1:1/none', BELFRY_SECRET_KEY: secretKey };
+    for (const [args, about] of cases) expectFailure(await command(args, nowhere), 2, about);
+    const [args, about] = cases[3]!;
+    expectFailure(await belfry(args, nowhere), 2, about);
   });
 });
 
@@ -194,16 +190,8 @@ test('suppressions adds, lists, removes, imports and exports entries, with the d
 
 describe('key', () => {
   test('create prints only the key, which then works; list shows it; revoke ends it', async () => {
-    const created = await local(
-      'key',
-      'create',
-      '--org',
-      'acme',
-      '--name',
-      'shop',
-      '--permission',
-      'system:ping,key:read',
-    );
+    const granted = ['--name', 'shop', '--permission', 'system:ping,key:read'];
+    const created = await belfry(['key', 'create', '--org', 'acme', ...granted], env);
     expect(created).toMatchObject({ code: 0, stderr: '' });
     expect(created.stdout).toMatch(/^bf_\w+_\w+\n$/);
     const key = created.stdout.trim();
@@ -226,7 +214,7 @@ describe('key', () => {
 
     const revoked = await local('key', 'revoke', '--org', 'acme', 'shop');
     expect(revoked).toEqual({ code: 0, stdout: 'Revoked shop.\n', stderr: '' });
-    expect(await ping()).toBe(401);
+    await eventually(async () => expect(await ping()).toBe(401));
     expect((await local('key', 'list', '--org', 'acme')).stdout).toMatch(/ shop .* revoked /);
   });
 
@@ -335,18 +323,18 @@ describe('an error', () => {
       [local('trigger', event, '--options', '{"chanels": []}'), /options\/chanels/],
       [local('key', 'revoke', '--org', 'acme', 'nobody'), /nobody/],
       [remote(key, 'trigger', 'acme/depot/web/order-paid'), /project "depot" not found/],
-      [belfry(['trigger', event], { BELFRY_URL: nowhere, BELFRY_KEY: key }), /cannot reach http/],
+      [command(['trigger', event], { BELFRY_URL: nowhere, BELFRY_KEY: key }), /cannot reach http/],
       [
-        belfry(['migrate'], { DATABASE_URL: 'postgres://127.0.0.1:1/none', BELFRY_SECRET_KEY: secretKey }),
+        command(['migrate'], { DATABASE_URL: 'postgres://127.0.0.1:1/none', BELFRY_SECRET_KEY: secretKey }),
         /database cannot be reached/,
       ],
     ];
     for (const [answer, about] of cases) expectFailure(await answer, 1, about);
-    expectFailure(await belfry(['trigger', event], { BELFRY_URL: nowhere }), 2, /BELFRY_KEY/);
+    expectFailure(await command(['trigger', event], { BELFRY_URL: nowhere }), 2, /BELFRY_KEY/);
   });
 
   test('in the settings names each invalid setting', async () => {
-    const { code, stdout, stderr } = await belfry(['doctor'], {
+    const { code, stdout, stderr } = await command(['doctor'], {
       DATABASE_URL: database.url,
       PORT: 'x',
       LOG_LEVEL: 'loud',
@@ -364,10 +352,10 @@ describe('migrate and doctor', () => {
     expect(first).toMatchObject({ code: 0, stderr: '' });
     expect(first.stdout).toMatch(/^The schema is up to date at \d{4}_\w+\.\n$/);
     const [again, json, here, machine] = await Promise.all([
-      belfry(['migrate'], onEmpty),
-      belfry(['migrate', '--json'], onEmpty),
-      belfry(['doctor'], onEmpty),
-      belfry(['doctor', '--json'], onEmpty),
+      command(['migrate'], onEmpty),
+      command(['migrate', '--json'], onEmpty),
+      command(['doctor'], onEmpty),
+      command(['doctor', '--json'], onEmpty),
     ]);
     expect(again).toEqual(first);
     expect(JSON.parse(json.stdout).applied).toContain('0001_initial');
@@ -384,8 +372,8 @@ describe('migrate and doctor', () => {
     const [far, wrongKey, gone, away] = await Promise.all([
       remote(key, 'doctor'),
       remote('bf_wrong', 'doctor'),
-      belfry(['doctor'], { BELFRY_URL: nowhere, BELFRY_KEY: key }),
-      belfry(['doctor'], { DATABASE_URL: 'postgres://127.0.0.1:1/none', BELFRY_SECRET_KEY: secretKey }),
+      command(['doctor'], { BELFRY_URL: nowhere, BELFRY_KEY: key }),
+      command(['doctor'], { DATABASE_URL: 'postgres://127.0.0.1:1/none', BELFRY_SECRET_KEY: secretKey }),
     ]);
     expect(far.code, far.stdout).toBe(0);
     expect(far.stdout).toMatch(/^ok +key +valid, named doctor/m);
@@ -405,7 +393,7 @@ describe('migrate and doctor', () => {
     const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     try {
       const [without, dated] = await Promise.all(
-        ['', '/dated'].map(at => belfry(['doctor'], { BELFRY_URL: address + at, BELFRY_KEY: 'bf_x' })),
+        ['', '/dated'].map(at => command(['doctor'], { BELFRY_URL: address + at, BELFRY_KEY: 'bf_x' })),
       );
       expect(without!.code, without!.stdout).toBe(0);
       expect(without!.stdout).not.toContain('clock');
@@ -470,7 +458,7 @@ describe('outcomes', () => {
 });
 
 test('the completion of bash offers commands, verbs and options', async () => {
-  const { stdout } = await belfry(['completion', 'bash'], {});
+  const { stdout } = await command(['completion', 'bash'], {});
   const complete = async (...words: string[]) => {
     const line = `COMP_WORDS=(belfry ${words.map(word => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}; _belfry`;
     return (await run('bash', ['-c', `${stdout}\n${line}; echo "\${COMPREPLY[*]}"`])).stdout.trim();
@@ -483,7 +471,7 @@ test('the completion of bash offers commands, verbs and options', async () => {
 
 test('the completions of zsh and fish are valid in their shells', { tags: ['sweep'] }, async () => {
   const [bash, zsh, fish] = await Promise.all(
-    ['bash', 'zsh', 'fish'].map(async shell => (await belfry(['completion', shell], {})).stdout),
+    ['bash', 'zsh', 'fish'].map(async shell => (await command(['completion', shell], {})).stdout),
   );
   expect(zsh).toBe(`autoload -U +X compinit bashcompinit && compinit && bashcompinit\n${bash}`);
   const quoted = /'(?:[^'\\]|\\.)*'/.source;
@@ -505,8 +493,8 @@ describe('the target of a command', () => {
   test('is the server of BELFRY_URL, and with --local the database', async () => {
     const nowhere = { ...env, BELFRY_URL: await closedUrl(), BELFRY_KEY: 'bf_any' };
     const [far, near] = await Promise.all([
-      belfry(['trigger', event], nowhere),
-      belfry(['trigger', '--local', event], nowhere),
+      command(['trigger', event], nowhere),
+      command(['trigger', '--local', event], nowhere),
     ]);
     expectFailure(far, 1, /cannot reach http/);
     expect(near).toEqual({ code: 0, stdout: expect.stringMatching(/^[\da-f-]{36}\n$/), stderr: '' });
@@ -534,7 +522,7 @@ test.each([['account', 'list'], ['key', 'list', '--org', 'acme'], ['doctor'], ['
   '%s looks for a database in the data folder, reports that there is none, and creates none',
   async (...args) => {
     const folder = path.join(tmpdir(), `belfry-absent-${process.pid}-${args[0]}`);
-    const { code, stdout, stderr } = await belfry(args, { BELFRY_DATA_DIR: folder });
+    const { code, stdout, stderr } = await command(args, { BELFRY_DATA_DIR: folder });
     expect(code).toBe(1);
     expect(stdout + stderr).toContain(`there is no database in ${folder}`);
     expect(existsSync(folder)).toBe(false);

@@ -1,15 +1,12 @@
-/** `belfry feedback read`: output, errors and exit codes of the real program, without any database. */
+/** `belfry feedback read`: output, errors and exit codes, without any database. */
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { feedback } from '../../src/cli/feedback.ts';
 import { feedbackReaders } from '../../src/providers/feedback/index.ts';
+import { command } from '../support/command.ts';
 import { fairNow } from '../support/fair-clock.ts';
-import { belfry } from '../support/process.ts';
-
-// Each command starts its own process.
-vi.setConfig({ testTimeout: 120_000 });
 
 let folder: string;
 beforeAll(() => {
@@ -18,7 +15,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const read = (...args: string[]) =>
-  belfry(['feedback', 'read', ...args], { DATABASE_URL: 'postgres://127.0.0.1:1/none' });
+  command(['feedback', 'read', ...args], { DATABASE_URL: 'postgres://127.0.0.1:1/none' });
 
 const bounce = (address: string) =>
   [

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { DomainCheckLimits } from '../../src/services/configuration/checks/domain-check-limits.ts';
 import { type Ask, asker, expectProblem } from '../support/api.ts';
+import { command } from '../support/command.ts';
 import { testService } from '../support/database.ts';
-import { belfry } from '../support/process.ts';
 import { buildTenants } from '../support/tenants.ts';
 import { openZoneServer, type Zone, type ZoneServer } from '../support/zone.ts';
 
@@ -96,7 +96,7 @@ test('the command line checks the channels that send from a domain, and prints t
   dns.serve(zone);
   const env = { DATABASE_URL: service.runtime.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' };
   const args = ['doctor', '--domain', 'news.test', '--dns-server', dns.address];
-  const { code, stdout } = await belfry(args, env);
+  const { code, stdout } = await command(args, env);
   expect(code).toBe(1);
   expect(stdout).toContain(
     'news.test: acme/news (smtp)\n\nok    spf\nFAIL  dkim    s1._domainkey.news.test has no DKIM record',
@@ -106,7 +106,7 @@ test('the command line checks the channels that send from a domain, and prints t
   expect(stdout).toMatch(/\n\n2 errors\.\n$/);
 
   dns.serve({ ...zone, 's1._domainkey.news.test TXT': dkimRecord.value, 'bounces.news.test MX': '10 mail.news.test' });
-  const healthy = await belfry([...args, '--json'], env);
+  const healthy = await command([...args, '--json'], env);
   expect(healthy.code).toBe(0);
   expect(JSON.parse(healthy.stdout)).toMatchObject({ healthy: true, senders: ['acme/news (smtp)'], findings: [] });
 });
@@ -115,7 +115,7 @@ test('without a database, DNS alone is checked, and a lost answer is not a succe
   const lost = { 'news.test MX': 'SERVFAIL' as const };
   dns.serve({ ...zone, 's1._domainkey.news.test TXT': dkimRecord.value }, lost);
   const env = { BELFRY_DATA_DIR: '/nonexistent' };
-  const { code, stdout, stderr } = await belfry(
+  const { code, stdout, stderr } = await command(
     ['doctor', '--domain', 'news.test', '--selector', 's1', '--dns-server', dns.address],
     env,
   );
@@ -133,7 +133,7 @@ test.each([
   [['--domain', 'acme.test', '--dns-server', 'dns.test'], '--dns-server must be an address'],
   [['--selector', 's1'], 'need a domain'],
 ])('refuses %j', async (args, message) => {
-  const { code, stderr } = await belfry(['doctor', ...args], {});
+  const { code, stderr } = await command(['doctor', ...args], {});
   expect(code).toBe(2);
   expect(stderr).toContain(message);
 });

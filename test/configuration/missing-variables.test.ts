@@ -46,7 +46,7 @@ test('each delivery counts once per missing variable, and in the metric', async 
   expect(Math.abs(Date.now() - row!.last_at.getTime())).toBeLessThan(60_000);
 });
 
-test('a delivery that takes several attempts counts once', async () => {
+test.concurrent('a delivery that takes several attempts counts once', async () => {
   const tenant = await tenantWith({ subject: '{{ user.email }}', body: '{{ order }}' });
   tenant.answer({ status: 503 });
   const id = await tenant.trigger();
@@ -57,7 +57,7 @@ test('a delivery that takes several attempts counts once', async () => {
   expect(await known(tenant)).toEqual(['order 2 v1']);
 });
 
-test('optional variables, and messages that fail because of them, do not count', async () => {
+test.concurrent('optional variables, and messages that fail because of them, do not count', async () => {
   const quiet = await tenantWith({ body: '{{ order | default: "none" }}{% if order %}{{ order }}{% endif %}' });
   await quiet.outcomes(await quiet.trigger());
   expect(await known(quiet)).toEqual([]);
@@ -66,7 +66,7 @@ test('optional variables, and messages that fail because of them, do not count',
   expect(await known(strict)).toEqual([]);
 });
 
-test('simulating or viewing a message counts nothing', async () => {
+test.concurrent('simulating or viewing a message counts nothing', async () => {
   const tenant = await world.tenant({
     users: people.slice(0, 1),
     channels: [sandbox],
@@ -81,7 +81,7 @@ test('simulating or viewing a message counts nothing', async () => {
   expect(await known(tenant)).toEqual(['order 1 v1']);
 });
 
-test('counts are stored periodically', async () => {
+test.concurrent('counts are stored periodically', async () => {
   const tenant = await tenantWith({ body: '{{ order }}' });
   await tenant.outcomes(await tenant.trigger());
   await eventually(async () => {

@@ -7,9 +7,9 @@ import { changeLimits, type OrganizationLimits } from '../../src/services/config
 import { createKey } from '../../src/services/identity/keys.ts';
 import { type Browser, signInNewAccount } from '../support/accounts.ts';
 import { type Ask, asker, expectProblem } from '../support/api.ts';
+import { command } from '../support/command.ts';
 import { testService } from '../support/database.ts';
 import { waitFor } from '../support/eventually.ts';
-import { belfry } from '../support/process.ts';
 import { runSql } from '../support/sql.ts';
 
 let service: Service;
@@ -130,7 +130,7 @@ describe('setting limits', () => {
 test('the command line shows and sets them', { tags: ['sweep'] }, async () => {
   await organization('terminal', 2);
   const env = { DATABASE_URL: service.runtime.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' };
-  const set = await belfry(['limits', 'set', '--org', 'terminal', '--users', '5', '--stored-messages', 'none'], env);
+  const set = await command(['limits', 'set', '--org', 'terminal', '--users', '5', '--stored-messages', 'none'], env);
   expect(set).toMatchObject({ code: 0, stderr: '' });
   expect(set.stdout).toMatch(/users +5 +2\n.*stored-messages +none +0/);
   const { key } = await createKey(service.runtime.deps, 'terminal', {
@@ -138,14 +138,14 @@ test('the command line shows and sets them', { tags: ['sweep'] }, async () => {
     permissions: ['organization:read'],
   });
   const remote = { BELFRY_URL: service.address, BELFRY_KEY: key };
-  const read = await belfry(['limits', 'show', '--org', 'terminal', '--json'], remote);
+  const read = await command(['limits', 'show', '--org', 'terminal', '--json'], remote);
   expect(JSON.parse(read.stdout)).toEqual({
     ...defaults,
     users: 5,
     stored_messages: null,
     used: { users: 2, stored_messages: 0, attachment_bytes: 0 },
   });
-  const refused = await belfry(['limits', 'set', '--org', 'terminal', '--users', '0'], env);
+  const refused = await command(['limits', 'set', '--org', 'terminal', '--users', '0'], env);
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--users must be a whole number')]);
 });
 

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/core/json.ts';
 import { listInstanceWebhooks, setInstanceWide } from '../../src/services/configuration/webhooks.ts';
+import { command } from '../support/command.ts';
 import { eventually } from '../support/eventually.ts';
-import { belfry } from '../support/process.ts';
 import { type EngineWorld, openWorld } from '../support/sink.ts';
 import { openReceiver, type Receiver } from '../support/webhook-receiver.ts';
 
@@ -27,7 +27,7 @@ async function open(...given: Parameters<typeof openReceiver>): Promise<Receiver
 
 const users = ['ann@x.test', 'ben@x.test'];
 
-test('sent and failed deliveries are reported with ids and links, without addresses', async () => {
+test.concurrent('sent and failed deliveries are reported with ids and links, without addresses', async () => {
   const tenant = await world.tenant({ users });
   const receiver = await open(tenant, ['delivery.sent', 'delivery.failed', 'occurrence.completed']);
   tenant.answer(seen => (seen.body.includes('ben@x.test') ? { status: 400 } : {}));
@@ -65,7 +65,7 @@ test('sent and failed deliveries are reported with ids and links, without addres
   expect(receiver.peer.seen.every(({ body }) => !body.includes('x.test'))).toBe(true);
 });
 
-test('no messages are stored for types and organizations without a subscription', async () => {
+test.concurrent('no messages are stored for types and organizations without a subscription', async () => {
   const [one, other] = [await world.tenant({ users }), await world.tenant({ users })];
   const receiver = await open(one, ['delivery.failed']);
   const ids = [await one.trigger(), await other.trigger()];
@@ -75,40 +75,7 @@ test('no messages are stored for types and organizations without a subscription'
   expect(receiver.peer.seen).toEqual([]);
 });
 
-test('an instance-wide webhook receives the events of every organization until it is reset', async () => {
-  const [ops, other] = [await world.tenant({ users }), await world.tenant({ users })];
-  const receiver = await open(ops, ['occurrence.completed']);
-  const env = { DATABASE_URL: world.service.runtime.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' };
-  const named = ['--org', ops.slug, '--webhook', receiver.slug];
-  expect(await belfry(['webhook', 'widen', ...named], env)).toMatchObject({
-    code: 0,
-    stdout: `${ops.slug}/${receiver.slug} now reports on every organization.\n`,
-  });
-  const shown = await belfry(['webhook', 'list'], env);
-  expect(shown.stdout).toMatch(new RegExp(`${ops.slug}/${receiver.slug} +yes +http\\S+ +occurrence\\.completed`));
-  expect((await ops.ask({ path: receiver.path })).body).toMatchObject({ instance_wide: true });
-  const id = await other.trigger();
-  const own = await ops.trigger();
-  const received = await receiver.until('occurrence.completed', 2);
-  const link = (slug: string, occurrence: string) => `http://belfry.test/api/o/${slug}/occurrence/${occurrence}/`;
-  expect(received.map(({ data }) => data).sort((a, b) => (a.occurrence < b.occurrence ? -1 : 1))).toMatchObject([
-    { organization: other.slug, occurrence: id, links: { occurrence: link(other.slug, id) } },
-    { organization: ops.slug, occurrence: own, links: { occurrence: link(ops.slug, own) } },
-  ]);
-  const [entry] = (await ops.ask({ path: `/api/o/${ops.slug}/audit/?noun=webhook&limit=1` })).body;
-  expect(entry).toMatchObject({ action: 'update', path: receiver.slug, after: { instance_wide: true } });
-
-  const { deps } = world.service.runtime;
-  await setInstanceWide(deps, ops.id, receiver.slug, false);
-  expect(await listInstanceWebhooks(deps)).toEqual([]);
-  await other.outcomes(await other.trigger());
-  await ops.trigger();
-  await receiver.until('occurrence.completed', 3);
-  expect(receiver.messages().filter(({ data }) => data.organization === other.slug)).toHaveLength(1);
-  await expect(setInstanceWide(deps, ops.id, 'nothing', true)).rejects.toMatchObject({ code: 'webhook.not_found' });
-});
-
-test('every way in which an occurrence ends is reported once', async () => {
+test.concurrent('every way in which an occurrence ends is reported once', async () => {
   const tenant = await world.tenant({ users, notifications: [{ filter: 'yes' }] });
   const receiver = await open(tenant, ['occurrence.completed']);
   const filtered = await tenant.trigger();
@@ -149,7 +116,7 @@ test('a fan-out of several pages reports each delivery and its end', { tags: ['s
   expect(counts).toEqual({ sent: 1_200, distinct: 1_200, completed: 1 });
 });
 
-test('an acknowledgement, a resolution and the end of an escalation are reported', async () => {
+test.concurrent('an acknowledgement, a resolution and the end of an escalation are reported', async () => {
   const steps = [{ channels: ['hooks'] }, { after: '1h', channels: ['hooks'] }];
   const tenant = await world.tenant({ users, notifications: [{ steps }] });
   const receiver = await open(tenant, ['occurrence.acknowledged', 'occurrence.resolved', 'occurrence.completed']);
@@ -168,7 +135,7 @@ test('an acknowledgement, a resolution and the end of an escalation are reported
   expect((await receiver.until('occurrence.completed', 2))[1]!.data).toMatchObject({ occurrence: again });
 });
 
-test('an address that is gone, and one that a user disables, are reported by their ids', async () => {
+test.concurrent('an address that is gone, and one that a user disables, are reported by their ids', async () => {
   const addresses = [{ name: 'webhook', value: `${world.peer.url}/gone/hook` }];
   const channels = [
     {
@@ -229,7 +196,7 @@ test('a channel with an open circuit is reported as unhealthy once, and as recov
   }, 40_000);
 });
 
-test('every item of a digest is reported as sent, and every occurrence as completed', async () => {
+test.concurrent('every item of a digest is reported as sent, and every occurrence as completed', async () => {
   const message = { subject: 'x', body: '{{ count }}' };
   const tenant = await world.tenant({ users: ['ann@x.test'], notifications: [{ digest: { every: '1h' }, message }] });
   const receiver = await open(tenant, ['delivery.sent', 'occurrence.completed']);
@@ -266,4 +233,37 @@ test('a message whose worker died is reported as unknown if the channel holds it
   const [unknown] = await receiver.until('delivery.unknown', 1, 30_000);
   expect(unknown!.data).toMatchObject({ occurrence: id, channel: 'room', status: 'unknown', attempts: 1 });
   expect((await receiver.until('occurrence.completed', 1))[0]!.data).toMatchObject({ outcome: 'unknown' });
+});
+
+test('an instance-wide webhook receives the events of every organization until it is reset', async () => {
+  const [ops, other] = [await world.tenant({ users }), await world.tenant({ users })];
+  const receiver = await open(ops, ['occurrence.completed']);
+  const env = { DATABASE_URL: world.service.runtime.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' };
+  const named = ['--org', ops.slug, '--webhook', receiver.slug];
+  expect(await command(['webhook', 'widen', ...named], env)).toMatchObject({
+    code: 0,
+    stdout: `${ops.slug}/${receiver.slug} now reports on every organization.\n`,
+  });
+  const shown = await command(['webhook', 'list'], env);
+  expect(shown.stdout).toMatch(new RegExp(`${ops.slug}/${receiver.slug} +yes +http\\S+ +occurrence\\.completed`));
+  expect((await ops.ask({ path: receiver.path })).body).toMatchObject({ instance_wide: true });
+  const id = await other.trigger();
+  const own = await ops.trigger();
+  const received = await receiver.until('occurrence.completed', 2);
+  const link = (slug: string, occurrence: string) => `http://belfry.test/api/o/${slug}/occurrence/${occurrence}/`;
+  expect(received.map(({ data }) => data).sort((a, b) => (a.occurrence < b.occurrence ? -1 : 1))).toMatchObject([
+    { organization: other.slug, occurrence: id, links: { occurrence: link(other.slug, id) } },
+    { organization: ops.slug, occurrence: own, links: { occurrence: link(ops.slug, own) } },
+  ]);
+  const [entry] = (await ops.ask({ path: `/api/o/${ops.slug}/audit/?noun=webhook&limit=1` })).body;
+  expect(entry).toMatchObject({ action: 'update', path: receiver.slug, after: { instance_wide: true } });
+
+  const { deps } = world.service.runtime;
+  await setInstanceWide(deps, ops.id, receiver.slug, false);
+  expect(await listInstanceWebhooks(deps)).toEqual([]);
+  await other.outcomes(await other.trigger());
+  await ops.trigger();
+  await receiver.until('occurrence.completed', 3);
+  expect(receiver.messages().filter(({ data }) => data.organization === other.slug)).toHaveLength(1);
+  await expect(setInstanceWide(deps, ops.id, 'nothing', true)).rejects.toMatchObject({ code: 'webhook.not_found' });
 });

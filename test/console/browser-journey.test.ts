@@ -81,7 +81,7 @@ describe('an operator', () => {
     await page.keyboard.type('Parcel {{ parcel }} is on its way');
     await page.getByRole('textbox', { name: 'Body' }).click();
     await page.keyboard.press('Control+A');
-    await page.keyboard.type('Hello {{ user.first_name }}, it left today.');
+    await page.keyboard.insertText('Hello {{ user.first_name }}, it left today.');
     await button('Create').click();
     await page.waitForURL(/\/n\/\d+$/);
     const { body } = await api()({ path: '/api/o/demo/p/shop/a/web/e/order-shipped/n/' });

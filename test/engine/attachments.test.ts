@@ -9,14 +9,14 @@ import { expectProblem } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { fairNow } from '../support/fair-clock.ts';
 import { openHttpPeer, type Reply } from '../support/http-peer.ts';
-import { type EngineWorld, openWorld, type Tenant, type TenantInput } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, type Tenant, type TenantInput } from '../support/sink.ts';
 import { openSmtpPeer, type SmtpPeer } from '../support/smtp.ts';
 
 let world: EngineWorld;
 let smtp: SmtpPeer;
 
 beforeAll(async () => {
-  [world, smtp] = await Promise.all([openWorld(), openSmtpPeer({ starttls: false })]);
+  [world, smtp] = await Promise.all([joinWorld(), openSmtpPeer({ starttls: false })]);
 });
 afterAll(async () => {
   await world.close();

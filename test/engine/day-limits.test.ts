@@ -2,11 +2,11 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { reserveMessagesOfDay } from '../../src/db/ledger/deliver/day-limits.ts';
-import { type EngineWorld, hooks, openWorld, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, hooks, joinWorld, type Tenant } from '../support/sink.ts';
 
 let world: EngineWorld;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await joinWorld();
 });
 afterAll(async () => {
   await world.checkLedger();

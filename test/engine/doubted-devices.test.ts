@@ -2,13 +2,13 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { appleKey } from '../support/compliance-push.ts';
 import { eventually } from '../support/eventually.ts';
-import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, type Tenant } from '../support/sink.ts';
 import { openReceiver } from '../support/webhook-receiver.ts';
 
 let world: EngineWorld;
 
 beforeAll(async () => {
-  world = await openWorld();
+  world = await joinWorld();
 });
 afterEach(() => world.checkLedger());
 afterAll(() => world.close());

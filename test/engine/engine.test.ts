@@ -1,14 +1,14 @@
 /** Who gets what: from a trigger to what a real peer receives and the ledger records. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { type EngineWorld, hooks, openWorld, sandbox, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, hooks, joinWorld, sandbox, type Tenant } from '../support/sink.ts';
 import { openSmtpPeer, type SmtpPeer } from '../support/smtp.ts';
 
 let world: EngineWorld;
 let smtp: SmtpPeer;
 
 beforeAll(async () => {
-  [world, smtp] = await Promise.all([openWorld(), openSmtpPeer({ starttls: false })]);
+  [world, smtp] = await Promise.all([joinWorld(), openSmtpPeer({ starttls: false })]);
 });
 afterEach(() => world.checkLedger());
 afterAll(async () => {

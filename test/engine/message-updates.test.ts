@@ -3,13 +3,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { uuidv7 } from '../../src/core/ids.ts';
 import { eventually } from '../support/eventually.ts';
 import { type HttpPeer, openHttpPeer, type RecordedRequest, type Reply } from '../support/http-peer.ts';
-import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, type Tenant } from '../support/sink.ts';
 import { json } from '../support/wire.ts';
 
 let world: EngineWorld;
 let peer: HttpPeer;
 beforeAll(async () => {
-  world = await openWorld({ BASE_URL: 'http://belfry.test' });
+  world = await joinWorld({ BASE_URL: 'https://belfry.test' });
 });
 afterAll(async () => {
   await world.checkLedger();
@@ -111,7 +111,7 @@ test('an acknowledgement updates the messages of an escalation in place, and a r
   });
   // With the same link as before.
   const [sent] = bodiesOf('/slack/chat.postMessage');
-  expect(sent.text).toMatch(/http:\/\/belfry\.test\/acknowledge\/\S{20}/);
+  expect(sent.text).toMatch(/https:\/\/belfry\.test\/acknowledge\/\S{20}/);
   expect(slack.text.startsWith(`${sent.text}\n\n`)).toBe(true);
   const [telegram] = bodiesOf('/editMessageText');
   expect(telegram).toMatchObject({ chat_id: '7', message_id: 42, parse_mode: 'HTML' });

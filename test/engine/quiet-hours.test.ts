@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectProblem } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
-import { type EngineWorld, openWorld, type Tenant, type TenantInput } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, type Tenant, type TenantInput } from '../support/sink.ts';
 
 let world: EngineWorld;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await joinWorld();
 });
 afterAll(async () => {
   await world.checkLedger();

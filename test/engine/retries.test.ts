@@ -1,13 +1,13 @@
 /** How long messages are retried, and at which distances, with a clock that jumps from attempt to attempt. */
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { type EngineWorld, openWorld, sandbox, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, sandbox, type Tenant } from '../support/sink.ts';
 import { type Answer, openSmtpScript, type SmtpCommand } from '../support/smtp-script.ts';
 
 let world: EngineWorld;
 
 beforeAll(async () => {
-  world = await openWorld();
+  world = await joinWorld();
 });
 afterEach(() => world.checkLedger());
 afterAll(() => world.close());

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { countStepCrash } from '../../src/db/ledger/steps/steps.ts';
 import { eventually } from '../support/eventually.ts';
 import { openHttpPeer } from '../support/http-peer.ts';
-import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, type Tenant } from '../support/sink.ts';
 
 let world: EngineWorld;
 beforeAll(async () => {
-  world = await openWorld({ BASE_URL: 'http://belfry.test' });
+  world = await joinWorld({ BASE_URL: 'https://belfry.test' });
 });
 afterAll(async () => {
   await world.checkLedger();

@@ -80,9 +80,12 @@ describe('a thread', () => {
 });
 
 describe.runIf(process.platform === 'linux')('the CPU priority of the engine', () => {
-  /** Returns the distinct nice values of this process's threads. */
-  const niceness = async () => {
-    const threads = await readdir('/proc/self/task');
+  const listThreads = () => readdir('/proc/self/task');
+
+  /** Returns the distinct nice values of the main thread and of those that have started since. */
+  const niceness = async (earlier: string[]) => {
+    const isNew = (id: string) => id === String(process.pid) || !earlier.includes(id);
+    const threads = (await listThreads()).filter(isNew);
     const stats = await Promise.all(threads.map(id => readFile(`/proc/self/task/${id}/stat`, 'utf8').catch(() => '')));
     const found = stats.filter(Boolean).map(stat => Number(stat.slice(stat.lastIndexOf(')')).split(' ')[17]));
     return [...new Set(found)].sort((a, b) => a - b);
@@ -92,10 +95,12 @@ describe.runIf(process.platform === 'linux')('the CPU priority of the engine', (
     ['is below that of the API in the same process', 'all', [0, 5]],
     ['is unchanged without the API', 'worker', [0]],
   ])('%s', async (_, role, expected) => {
+    const earlier = await listThreads();
     const service = await testService({ BELFRY_ROLE: role });
     try {
-      // Threads of earlier tests may be about to end.
-      await eventually(async () => expect((await niceness()).map(nice => nice - getPriority())).toEqual(expected));
+      await eventually(async () =>
+        expect((await niceness(earlier)).map(nice => nice - getPriority())).toEqual(expected),
+      );
     } finally {
       await service.stop();
     }

@@ -1,10 +1,10 @@
 /** What the suppression list stops: new messages, and messages that wait for a retry, the morning or a digest. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type EngineWorld, openWorld, sandbox, type Tenant, type TenantInput } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, sandbox, type Tenant, type TenantInput } from '../support/sink.ts';
 
 let world: EngineWorld;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await joinWorld();
 });
 afterAll(async () => {
   await world.checkLedger();

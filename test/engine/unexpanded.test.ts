@@ -1,12 +1,12 @@
 /** An occurrence that stops before all recipients were expanded says how many it did not reach, and why. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { type EngineWorld, openWorld, sandbox, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, sandbox, type Tenant } from '../support/sink.ts';
 
 let world: EngineWorld;
 
 beforeAll(async () => {
-  world = await openWorld();
+  world = await joinWorld();
 });
 afterEach(() => world.checkLedger());
 afterAll(() => world.close());

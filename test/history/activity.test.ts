@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { uuidv7 } from '../../src/core/ids.ts';
 import { listActivity } from '../../src/db/history/activity.ts';
 import { eventually } from '../support/eventually.ts';
-import { type EngineWorld, openWorld, sandbox, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, sandbox, type Tenant } from '../support/sink.ts';
 
 let world: EngineWorld;
 let tenant: Tenant;
@@ -12,7 +12,7 @@ let second: string;
 let third: string;
 
 beforeAll(async () => {
-  world = await openWorld();
+  world = await joinWorld();
   tenant = await world.tenant({
     users: ['ann@x.test', { email: 'ben@x.test', addresses: [{ name: 'phone', value: '+15555550100' }] }],
     channels: [{ slug: 'hooks' }, sandbox],

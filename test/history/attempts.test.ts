@@ -1,12 +1,12 @@
 /** Attempts of a delivery: time, provider, outcome and duration. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, type Tenant } from '../support/sink.ts';
 
 let world: EngineWorld;
 
 beforeAll(async () => {
-  world = await openWorld();
+  world = await joinWorld();
 });
 afterEach(() => world.checkLedger());
 afterAll(() => world.close());

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { countdown } from '../../console/src/components/countdown.ts';
 import { eventually } from '../support/eventually.ts';
-import { type EngineWorld, openWorld } from '../support/sink.ts';
+import { type EngineWorld, joinWorld } from '../support/sink.ts';
 
 let world: EngineWorld;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await joinWorld();
 });
 afterAll(() => world.close());
 

@@ -1,11 +1,11 @@
 /** Failures grouped by cause, and retries of a whole cause. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { commonError } from '../../src/core/history/failures.ts';
-import { type EngineWorld, openWorld, sandbox, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, sandbox, type Tenant } from '../support/sink.ts';
 
 let world: EngineWorld;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await joinWorld();
 });
 afterAll(() => world.close());
 

@@ -9,12 +9,12 @@ import { findFeedbackAddress, receiveFeedback, SignedDocuments } from '../../src
 import { runMaintenance } from '../../src/services/operations/maintenance.ts';
 import { certificate, certificateKey } from '../support/certificate.ts';
 import { type HttpPeer, openHttpPeer } from '../support/http-peer.ts';
-import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, type Tenant } from '../support/sink.ts';
 
 let world: EngineWorld;
 let api: HttpPeer;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await joinWorld();
   let count = 0;
   api = await openHttpPeer(seen => {
     count++;

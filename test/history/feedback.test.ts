@@ -4,11 +4,11 @@ import { type FeedbackEvent, type FeedbackType, feedbackEvent } from '../../src/
 import { matchLateFeedback, storeFeedback } from '../../src/services/history/feedback/feedback.ts';
 import { sumStatistics } from '../../src/services/history/stats/stats.ts';
 import { runMaintenance } from '../../src/services/operations/maintenance.ts';
-import { type EngineWorld, openWorld, sandbox, type Tenant, type TenantInput } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, sandbox, type Tenant, type TenantInput } from '../support/sink.ts';
 
 let world: EngineWorld;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await joinWorld();
 });
 afterAll(async () => {
   await world.checkLedger();

@@ -1,11 +1,11 @@
 /** Filters of the history: deliveries by status, user and channel; occurrences by project, application, event and status. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { deliveryStatuses } from '../../src/core/history/statuses.ts';
-import { type EngineWorld, openWorld, sandbox, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, sandbox, type Tenant } from '../support/sink.ts';
 
 let world: EngineWorld;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await joinWorld();
 });
 afterAll(() => world.close());
 

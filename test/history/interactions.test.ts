@@ -11,13 +11,13 @@ import {
   secrets,
 } from '../support/chat-services.ts';
 import { eventually } from '../support/eventually.ts';
-import { type EngineWorld, openWorld, type Tenant, type TenantInput } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, type Tenant, type TenantInput } from '../support/sink.ts';
 
 const origin = 'https://belfry.test';
 let world: EngineWorld;
 let chats: ChatServices;
 beforeAll(async () => {
-  world = await openWorld({ BASE_URL: origin });
+  world = await joinWorld({ BASE_URL: origin });
   chats = await openChatServices();
 });
 afterAll(async () => {

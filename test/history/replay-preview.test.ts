@@ -1,10 +1,10 @@
 /** Previews of replays and retries match what happens. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type EngineWorld, openWorld, secret, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, secret, type Tenant } from '../support/sink.ts';
 
 let world: EngineWorld;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await joinWorld();
 });
 afterAll(() => world.close());
 

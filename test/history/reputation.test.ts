@@ -5,8 +5,8 @@ import { releasePaused } from '../../src/db/ledger/deliver/releases.ts';
 import { storeFeedback } from '../../src/services/history/feedback/feedback.ts';
 import { createKey } from '../../src/services/identity/keys.ts';
 import { runMaintenance } from '../../src/services/operations/maintenance.ts';
+import { command } from '../support/command.ts';
 import { eventually } from '../support/eventually.ts';
-import { belfry } from '../support/process.ts';
 import { type EngineWorld, openWorld, sandbox, type Tenant, type TenantInput } from '../support/sink.ts';
 import { openReceiver } from '../support/webhook-receiver.ts';
 
@@ -159,7 +159,10 @@ test('the command line lists, pauses and resumes channels, with the database and
   const far = { BELFRY_URL: world.service.address, BELFRY_KEY: key };
   for (const env of [near, far]) {
     const run = async (...args: string[]) => {
-      const { code, stdout, stderr } = await belfry(['channel', args[0]!, '--org', tenant.slug, ...args.slice(1)], env);
+      const { code, stdout, stderr } = await command(
+        ['channel', args[0]!, '--org', tenant.slug, ...args.slice(1)],
+        env,
+      );
       expect(stderr.replace(/^Using .*\n/m, '')).toBe('');
       return [code, stdout];
     };
@@ -179,6 +182,8 @@ test('the command line lists, pauses and resumes channels, with the database and
     expect((await run('list'))[1]).toMatch(/^sandbox {2}email {2}enabled /m);
   }
   const long = ['channel', 'pause', '--org', tenant.slug, 'sandbox', '--reason', 'x'.repeat(501)];
-  expect((await belfry(long, near)).stderr).toContain('--reason must be a single line of at most 500 characters');
-  expect((await belfry(['channel', 'resume', '--org', tenant.slug, 'none'], near)).stderr).toContain('no channel none');
+  expect((await command(long, near)).stderr).toContain('--reason must be a single line of at most 500 characters');
+  expect((await command(['channel', 'resume', '--org', tenant.slug, 'none'], near)).stderr).toContain(
+    'no channel none',
+  );
 });

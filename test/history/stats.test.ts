@@ -4,13 +4,13 @@ import { latencyBucketText, latencyPercentile } from '../../src/core/history/lat
 import { sumStatistics } from '../../src/services/history/stats/stats.ts';
 import { runMaintenance } from '../../src/services/operations/maintenance.ts';
 import { eventually } from '../support/eventually.ts';
-import { type EngineWorld, openWorld, sandbox, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, sandbox, type Tenant } from '../support/sink.ts';
 import { runSql } from '../support/sql.ts';
 
 const day = 86_400_000;
 let world: EngineWorld;
 beforeAll(async () => {
-  world = await openWorld();
+  world = await joinWorld();
 });
 afterAll(() => world.close());
 

@@ -9,16 +9,16 @@ import { ask } from '../support/api.ts';
 import { createTestDatabase, silent, testConfig } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { openSilentProxy } from '../support/silent-proxy.ts';
-import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, type Tenant } from '../support/sink.ts';
 import { type Mail, openSmtpPeer, type SmtpPeer } from '../support/smtp.ts';
 
-const base = 'https://belfry.example.com';
+const base = 'https://belfry.test';
 const target = 'https://shop.test/sale?a=1&b=%20#top';
 let world: EngineWorld;
 let smtp: SmtpPeer;
 beforeAll(async () => {
   smtp = await openSmtpPeer({ starttls: false });
-  world = await openWorld({ BASE_URL: base });
+  world = await joinWorld({ BASE_URL: base });
 });
 afterAll(async () => {
   await world.checkLedger();

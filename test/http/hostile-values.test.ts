@@ -7,7 +7,7 @@ import {
 } from '../../src/core/message/recipient-links.ts';
 import { createSigner } from '../../src/lib/secrets/signer.ts';
 import { ask, expectProblem } from '../support/api.ts';
-import { type EngineWorld, openWorld, sandbox, type Tenant } from '../support/sink.ts';
+import { type EngineWorld, joinWorld, sandbox, type Tenant } from '../support/sink.ts';
 import { openSmtpPeer, type SmtpPeer } from '../support/smtp.ts';
 
 const { sign } = createSigner('a secret of at least 32 characters');
@@ -20,7 +20,7 @@ let pages: string[];
 
 beforeAll(async () => {
   smtp = await openSmtpPeer({ starttls: false });
-  world = await openWorld();
+  world = await joinWorld();
   tenant = await world.tenant({
     users: ['a@x.test'],
     organization: { name: hostileText, categories: [{ slug: 'news', name: hostileText, kind: 'promotional' }] },

@@ -1,16 +1,15 @@
 /** Account management on the command line, for the operator. */
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Service, startService } from '../../src/app.ts';
 import { createKey } from '../../src/services/identity/keys.ts';
 import { Browser } from '../support/accounts.ts';
 import { expectProblem } from '../support/api.ts';
+import { command } from '../support/command.ts';
 import { createTestDatabase, silent, type TestDatabase, testConfig } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { belfry } from '../support/process.ts';
 import { buildTenants } from '../support/tenants.ts';
 import { enroll } from '../support/totp.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 let database: TestDatabase;
 let service: Service;
@@ -25,12 +24,11 @@ afterAll(async () => {
   await database.drop();
 });
 
-const account = (args: string[], input = '', env = {}) =>
-  belfry(
-    ['account', ...args],
-    { DATABASE_URL: database.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters', ...env },
-    input,
-  );
+const settings = () => ({ DATABASE_URL: database.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' });
+
+const account = (args: string[], env = {}) => command(['account', ...args], { ...settings(), ...env });
+/** Starts the real program, with something on its standard input. */
+const accountWith = (input: string, args: string[]) => belfry(['account', ...args], settings(), input);
 
 test('an account is created, listed, given a new password and removed while the server is running', {
   tags: ['sweep'],
@@ -91,10 +89,7 @@ test('reset-two-factor lets a user who has lost every second factor sign in with
 test('audit prints JSON lines from the database and from a server, and records the export', {
   tags: ['sweep'],
 }, async () => {
-  const env = {
-    DATABASE_URL: database.url,
-    BELFRY_SECRET_KEY: 'a secret of at least 32 characters',
-  };
+  const env = settings();
   const { key } = await createKey(service.runtime.deps, 'acme', { name: 'auditor', permissions: ['audit:read'] });
   const remote = { ...env, BELFRY_URL: service.address, BELFRY_KEY: key };
   const linesOf = ({ stdout }: { stdout: string }) =>
@@ -102,15 +97,15 @@ test('audit prints JSON lines from the database and from a server, and records t
       .trimEnd()
       .split('\n')
       .map(line => JSON.parse(line));
-  const own = linesOf(await belfry(['audit', 'acme', '--noun', 'audit'], env));
+  const own = linesOf(await command(['audit', 'acme', '--noun', 'audit'], env));
   expect(own).toMatchObject([{ action: 'export', noun: 'audit', actor: { kind: 'command' } }]);
-  const theirs = linesOf(await belfry(['audit', 'acme', '--noun', 'audit', '--since', '2020-01-01'], remote));
+  const theirs = linesOf(await command(['audit', 'acme', '--noun', 'audit', '--since', '2020-01-01'], remote));
   expect(theirs).toMatchObject([{ actor: { kind: 'key', name: 'auditor' } }, { actor: { kind: 'command' } }]);
   for (const [args, text] of [
     [[], 'name the organization'],
     [['acme', '--since', 'yesterday'], '--since must be a time'],
   ] as const) {
-    const refused = await belfry(['audit', ...args], env);
+    const refused = await command(['audit', ...args], env);
     expect([refused.code, refused.stdout]).toEqual([2, '']);
     expect(refused.stderr).toContain(text);
   }
@@ -119,7 +114,7 @@ test('audit prints JSON lines from the database and from a server, and records t
 test('a member is created with a password from standard input', async () => {
   const email = 'member@people.test';
   const args = ['create', '--email', email, '--org', 'acme', '--role', 'editor', '--password-stdin'];
-  const { code, stdout } = await account(args, 'given by the operator\n');
+  const { code, stdout } = await accountWith('given by the operator\n', args);
   expect([code, stdout]).toEqual([0, `Created ${email}.\n`]);
   const { body } = await new Browser(service.address).signIn(email, 'given by the operator');
   expect(body.organizations).toMatchObject([{ slug: 'acme', role: 'editor' }]);
@@ -145,8 +140,8 @@ test.each([
 });
 
 test('a weak password is refused, and so is running against a server', async () => {
-  const weak = await account(['create', '--email', 'x@people.test', '--password-stdin'], 'password123\n');
+  const weak = await accountWith('password123\n', ['create', '--email', 'x@people.test', '--password-stdin']);
   expect([weak.code, weak.stderr]).toEqual([1, expect.stringContaining('too easy to guess')]);
-  const remote = await account(['list'], '', { BELFRY_URL: service.address, BELFRY_KEY: 'bf_x' });
+  const remote = await account(['list'], { BELFRY_URL: service.address, BELFRY_KEY: 'bf_x' });
   expect([remote.code, remote.stderr]).toEqual([2, expect.stringContaining('unset BELFRY_URL')]);
 });

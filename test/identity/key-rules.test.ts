@@ -5,8 +5,8 @@ import { createNetworkCheck, isNetwork, isWithinNetworks } from '../../src/lib/n
 import { applyConfiguration, exportConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { signInNewAccount } from '../support/accounts.ts';
 import { type Ask, asker, expectProblem } from '../support/api.ts';
+import { command } from '../support/command.ts';
 import { eventually } from '../support/eventually.ts';
-import { belfry } from '../support/process.ts';
 import { runSql } from '../support/sql.ts';
 import { type Tenants, testTenants } from '../support/tenants.ts';
 
@@ -345,11 +345,11 @@ describe('a key with allowed networks', () => {
   test('is created on the command line', { tags: ['sweep'] }, async () => {
     const env = { DATABASE_URL: service.runtime.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' };
     const args = ['key', 'create', '--org', 'acme', '--permission', '*'];
-    const made = await belfry([...args, '--name', 'terminal', '--allow', '192.0.2.1,10.0.0.0/8'], env);
+    const made = await command([...args, '--name', 'terminal', '--allow', '192.0.2.1,10.0.0.0/8'], env);
     expect(made).toMatchObject({ code: 0, stderr: '' });
     expectProblem(await from(made.stdout.trim(), '192.0.2.9'), 403, 'key.network');
     expect((await from(made.stdout.trim(), '10.2.3.4')).status).toBe(200);
-    const wrong = await belfry([...args, '--name', 'wrong', '--allow', 'home'], env);
+    const wrong = await command([...args, '--name', 'wrong', '--allow', 'home'], env);
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('"home" is not an address or network')]);
   });
 });

@@ -36,12 +36,13 @@ const newKey = (input: Partial<KeyInput> = {}) =>
 const ping = (service: Service, key: string) => ask(service.address, { path: '/api/system/ping/', key });
 const organization = (service: Service, key: string) => ask(service.address, { path: '/api/o/acme/', key });
 
-/** Returns the statements sent while `work` runs, without the listener's heartbeat and what opens a connection. */
+/** Returns the statements sent to our database while `work` runs, without the listener's heartbeat and what opens a connection. */
 async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
   const spy = vi.spyOn(pg.Client.prototype, 'query');
   try {
     await work();
-    const texts = spy.mock.calls.map(([query]) => {
+    const own = spy.mock.calls.filter((_, i) => (spy.mock.contexts[i] as pg.Client).database === database.name);
+    const texts = own.map(([query]) => {
       const asked = query as unknown as string | { text: string; name?: string };
       return typeof asked === 'string' ? asked : (asked.name ?? asked.text);
     });

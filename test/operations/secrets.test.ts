@@ -12,9 +12,10 @@ import { applyConfiguration } from '../../src/services/configuration/declarative
 import { openTotpSecret, sealTotpSecret } from '../../src/services/identity/sign-in/two-factor.ts';
 import { runDoctorChecks } from '../../src/services/operations/doctor/doctor.ts';
 import { forgetPreviousKeys, reencryptSecrets, rotateSecretKey } from '../../src/services/operations/secrets.ts';
+import { command } from '../support/command.ts';
 import { testDatabase } from '../support/database.ts';
 import { exampleOrganization, webhookSecret } from '../support/declarative.ts';
-import { belfry, root } from '../support/process.ts';
+import { root } from '../support/process.ts';
 import { runSql } from '../support/sql.ts';
 
 const [oldKey, newKey, otherKey] = ['old', 'new', 'other'].map(name => `${name} key of at least 32 characters`) as [
@@ -270,26 +271,30 @@ describe('rotation', () => {
       BELFRY_SECRET_KEY: newKey,
       BELFRY_SECRET_KEY_PREVIOUS: `${otherKey},${oldKey}`,
     };
-    const lost = await belfry(['secret', 'rotate'], { ...env, BELFRY_SECRET_KEY_PREVIOUS: otherKey });
+    const lost = await command(['secret', 'rotate'], { ...env, BELFRY_SECRET_KEY_PREVIOUS: otherKey });
     expect([lost.code, lost.stderr]).toEqual([1, expect.stringContaining('one/hooks, two/hooks, three/hooks')]);
-    const rotated = await belfry(['secret', 'rotate'], env);
+    const rotated = await command(['secret', 'rotate'], env);
     expect(rotated).toMatchObject({ code: 0, stderr: '' });
     expect(rotated.stdout).toMatch(/of 3 channels;.*\n.*unset BELFRY_SECRET_KEY_PREVIOUS/);
     expect(await secretsReadBy(newKey)).toEqual(everySecret);
-    const again = await belfry(['secret', 'rotate', '--json'], {
+    const again = await command(['secret', 'rotate', '--json'], {
       DATABASE_URL: runtime.url,
       BELFRY_SECRET_KEY: newKey,
     });
     expect(JSON.parse(again.stdout)).toEqual({ reencrypted: 0, current: 3, unreadable: [], generated: false });
-    expect(await belfry(['secret', 'forget'], env)).toMatchObject({
+    expect(await command(['secret', 'forget'], env)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('unset BELFRY_SECRET_KEY_PREVIOUS'),
     });
-    expect(await belfry(['secret'], env)).toMatchObject({
+    expect(await command(['secret'], env)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('choose rotate or forget'),
     });
-    const remote = await belfry(['secret', 'rotate'], { ...env, BELFRY_URL: 'http://127.0.0.1:1', BELFRY_KEY: 'bf_x' });
+    const remote = await command(['secret', 'rotate'], {
+      ...env,
+      BELFRY_URL: 'http://127.0.0.1:1',
+      BELFRY_KEY: 'bf_x',
+    });
     expect(remote).toMatchObject({ code: 2, stderr: expect.stringContaining('direct access to the database') });
   });
 });

@@ -18,7 +18,8 @@ export interface TestDatabase {
 export async function createTestDatabase(from = template): Promise<TestDatabase> {
   const cluster = inject('postgresUrl');
   const name = `t_${randomBytes(8).toString('hex')}`;
-  await runSql(cluster, `create database ${name} template ${from}`);
+  // Copying files takes less CPU time than writing each page to the WAL.
+  await runSql(cluster, `create database ${name} template ${from} strategy file_copy`);
   return {
     name,
     url: withDatabase(cluster, name),

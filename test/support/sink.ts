@@ -1,6 +1,7 @@
 /**
- * Tenants for tests of the engine. All tests of a file share a service; each test declares its own tenant, triggers over
- * HTTP, and checks what arrives at a server on loopback. `checkLedger` must pass at any time.
+ * Tenants for tests of the engine. Each test declares its own tenant, triggers over HTTP, and checks what arrives at a
+ * server on loopback. `checkLedger` must pass at any time. All tests of a file share a service. Files that change nothing
+ * but their own tenants, and look at nothing else, share it with each other.
  */
 import { expect } from 'vitest';
 import type { Service } from '../../src/app.ts';
@@ -81,7 +82,7 @@ export interface EngineWorld {
   service: Service;
   peer: HttpPeer;
   tenant(input?: TenantInput): Promise<Tenant>;
-  /** Checks the invariants of the ledger for all tenants: see sink-ledger.ts. */
+  /** Checks the invariants of the ledger for the tenants of this world: see sink-ledger.ts. */
   checkLedger(): Promise<void>;
   close(): Promise<void>;
 }
@@ -89,6 +90,26 @@ export interface EngineWorld {
 /** `env` has settings for the service. With a role other than `all`, the test starts the other processes. */
 export async function openWorld(env: Record<string, string> = {}): Promise<EngineWorld> {
   const service = await testService(env);
+  return createWorld(service, false);
+}
+
+/** Services of this process by their settings. They run until it ends: each start takes a second of CPU time. */
+const shared = new Map<string, Promise<Service>>();
+
+/** Like `openWorld`, with a service that other files use too. */
+export async function joinWorld(env: Record<string, string> = {}): Promise<EngineWorld> {
+  const settings = JSON.stringify(env);
+  const service = shared.get(settings) ?? testService(env);
+  shared.set(settings, service);
+  return createWorld(await service, true);
+}
+
+const park = `update deliveries set due_at = 'infinity' where organization_id = any($1) and status in ('pending', 'retrying')`;
+
+/** The number of tenants so far, whose slugs differ for all files. */
+let count = 0;
+
+async function createWorld(service: Service, isShared: boolean): Promise<EngineWorld> {
   const arrivals: { path: string; received: Received }[] = [];
   const replies = new Map<string, Parameters<Tenant['answer']>[0]>();
   const peer = await openHttpPeer(seen => {
@@ -101,8 +122,8 @@ export async function openWorld(env: Record<string, string> = {}): Promise<Engin
     return typeof reply === 'function' ? reply(seen, nth) : reply;
   });
   const { deps, url } = service.runtime;
+  const own = new Set<number>();
   const replayed = new Set<number>();
-  let count = 0;
 
   async function tenant(input: TenantInput = {}): Promise<Tenant> {
     const slug = `t${++count}`;
@@ -115,6 +136,7 @@ export async function openWorld(env: Record<string, string> = {}): Promise<Engin
     const [{ id }] = (await runSql<{ id: number }>(url, 'select id::int from organizations where slug = $1', [
       slug,
     ])) as [{ id: number }];
+    own.add(id);
     const ask = asker(service.address, key);
     const application = `/api/o/${slug}/p/shop/a/web/`;
     const event = `${application}e/go/`;
@@ -190,16 +212,14 @@ export async function openWorld(env: Record<string, string> = {}): Promise<Engin
     service,
     peer,
     tenant,
-    checkLedger: () => checkLedger(url, replayed),
+    checkLedger: async () => expect(await findMistakes(url, { own, replayed })).toEqual([]),
     async close() {
-      await service.stop();
+      // What waits for a retry is not to disturb the next file.
+      if (isShared) await runSql(url, park, [[...own]]);
+      else await service.stop();
       await peer.close();
     },
   };
-}
-
-async function checkLedger(url: string, replayed: ReadonlySet<number>): Promise<void> {
-  expect(await findMistakes(url, replayed)).toEqual([]);
 }
 
 export function hooks(url: string, more: Fields = {}, provider: Fields = {}): Fields {
