@@ -34,9 +34,9 @@ import { countFailuresByEvent, findLastTriggerDays, listTriggerHours } from '../
 import {
   encodeOccurrence,
   type NewOccurrence,
-  storeAndHandOverAcrossTenants,
   storeOccurrencesAcrossTenants,
 } from '../../src/db/ledger/accept/accept.ts';
+import { storeDecidedAcrossTenants } from '../../src/db/ledger/accept/decided.ts';
 import { encodeKeyedOccurrence, storeKeyedAcrossTenants } from '../../src/db/ledger/accept/dedup.ts';
 import { markBounced } from '../../src/db/ledger/deliver/bounces.ts';
 import { reserveSendTimes } from '../../src/db/ledger/deliver/channel-limits.ts';
@@ -77,7 +77,6 @@ import {
   lockAcceptedAcrossTenants,
   type StoredPages,
   storeFirstPagesAcrossTenants,
-  storeHandedPagesAcrossTenants,
   storePageAcrossTenants,
 } from '../../src/db/ledger/expand/expand.ts';
 import { listStored } from '../../src/db/ledger/expand/new-deliveries.ts';
@@ -236,14 +235,13 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
       return stored;
     },
   },
-  'the first pages of occurrences that were handed over': {
+  'triggers that were decided before': {
     max: 500,
     run: async () => {
-      let handed: ClaimedOccurrence[] = [];
-      const receiver = { isReady: true, handOver: (occurrences: ClaimedOccurrence[]) => (handed = occurrences) };
-      await storeAndHandOverAcrossTenants(open.pool, Array.from({ length: 10 }, trigger), receiver);
-      const pages = handed.map((one, i) => ({ ...pageOf(one), deliveries: [toUser(i + 1)] }));
-      return (await storeHandedPagesAcrossTenants(open.pool, 1, pages)).stored;
+      const decided = Array.from({ length: 10 }, newOccurrence).map((trigger, i) => {
+        return { trigger, page: { ...pageOf(trigger), deliveries: [toUser(i + 1)] } };
+      });
+      return (await storeDecidedAcrossTenants(open.pool, 1, decided)).stored;
     },
   },
   'a further page of a fan-out': {
@@ -460,20 +458,6 @@ for (const [name, { max, run }] of Object.entries(statements)) {
     if (Array.isArray(result)) expect(result).not.toEqual([]);
   });
 }
-
-test('on tables without statistics, occurrences that were handed over are found by their ids', async () => {
-  const fresh = await createTestDatabase();
-  const { pool, close } = openDatabase({ url: fresh.url, name: 'plans', connections: 1, settings: indexScansOnly });
-  await storeHandedPagesAcrossTenants(pool, 1, []);
-  const { rows } = await pool.query<{ 'QUERY PLAN': string }>(
-    `explain execute store_handed_pages(${Array(26).fill('null').join()})`,
-  );
-  const scans = rows.map(row => row['QUERY PLAN']).filter(line => line.includes(' on occurrences'));
-  await close();
-  await fresh.drop();
-  expect(scans.length).toBeGreaterThan(1);
-  expect(scans.filter(line => line.includes('due_at'))).toEqual([]);
-});
 
 test('all prepared statements were run', async () => {
   const { rows } = await open.pool.query<{ name: string }>('select name from pg_prepared_statements');
@@ -762,7 +746,7 @@ function newOccurrence(): NewOccurrence {
   return { ...ids, id: uuidv7(Date.now()), priority: 1, context: {}, options: {}, created_at: dueAt };
 }
 
-function pageOf({ organization_id, id, event_id, priority }: ClaimedOccurrence): ExpansionPage {
+function pageOf({ organization_id, id, event_id, priority }: ClaimedOccurrence | NewOccurrence): ExpansionPage {
   return { organization_id, id, event_id, priority, cursor: null, reason: null, deliveries: [] };
 }
 
