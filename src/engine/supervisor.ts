@@ -78,7 +78,7 @@ export interface SupervisorOptions {
 /** How long a scrape waits for the engine's metrics: a blocked engine has none. */
 const metricsTimeoutMs = 2_000;
 /** How long triggers wait for the engine before the API stores them itself, and for how long it then does so without asking. */
-const offerMs = 25;
+const offerMs = 50;
 const offerAgainMs = 1_000;
 const restartMs = { first: 500, max: 30_000 };
 /** A thread that ran for this long is restarted without delay. */
