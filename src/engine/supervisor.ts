@@ -77,9 +77,12 @@ export interface SupervisorOptions {
 
 /** How long a scrape waits for the engine's metrics: a blocked engine has none. */
 const metricsTimeoutMs = 2_000;
-/** How long triggers wait for the engine before the API stores them itself, and for how long it then does so without asking. */
-const offerMs = 50;
-const offerAgainMs = 1_000;
+/**
+ * How long triggers wait for the engine before the API stores them itself, and for how long it then does so without asking: longer each
+ * time, because on a machine that is short of CPU time the engine is always late.
+ */
+const offerMs = 25;
+const offerAgainMs = { first: 1_000, max: 60_000 };
 const restartMs = { first: 500, max: 30_000 };
 /** A thread that ran for this long is restarted without delay. */
 const stableAfterMs = 60_000;
@@ -94,6 +97,7 @@ export class Supervisor {
   readonly #offers = new Map<number, (accepted: ReadonlySet<string>) => void>();
   #lastOffer = 0;
   #offersAgainAt = 0;
+  #offerAgainMs = offerAgainMs.first;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
@@ -129,20 +133,19 @@ export class Supervisor {
     const offer = ++this.#lastOffer;
     return new Promise(resolve => {
       const timer = setTimeout(() => {
-        this.#offersAgainAt = performance.now() + offerAgainMs;
-        this.#endOffer(offer, []);
+        this.#offers.delete(offer);
+        this.#offersAgainAt = performance.now() + this.#offerAgainMs;
+        this.#offerAgainMs = Math.min(2 * this.#offerAgainMs, offerAgainMs.max);
+        resolve(new Set());
       }, offerMs);
       this.#offers.set(offer, accepted => {
         clearTimeout(timer);
+        this.#offers.delete(offer);
+        this.#offerAgainMs = Math.max(offerAgainMs.first, this.#offerAgainMs - offerMs);
         resolve(accepted);
       });
       this.#thread?.postMessage({ offer, triggers } satisfies ThreadRequest);
     });
-  }
-
-  #endOffer(offer: number, ids: string[]): void {
-    this.#offers.get(offer)?.(new Set(ids));
-    this.#offers.delete(offer);
   }
 
   /** Returns the engine's metrics; undefined when it is not running or does not answer. */
@@ -187,7 +190,7 @@ export class Supervisor {
           stopWatching = this.#watch(thread);
           resolve();
         } else if (report.kind === 'log') this.#options.log[report.level](report.fields, report.message);
-        else if (report.kind === 'accepted') this.#endOffer(report.offer, report.ids);
+        else if (report.kind === 'accepted') this.#offers.get(report.offer)?.(new Set(report.ids));
         this.#options.onReport(report);
       });
       thread.once('exit', code => {

@@ -36,7 +36,7 @@ async function untilDecided(world: EngineWorld, trigger: () => Promise<void>): P
     await trigger();
     await listener.query('select 1');
     expect(announcements).toBe(0);
-  });
+  }, 30_000);
   await listener.end();
 }
 
