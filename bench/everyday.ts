@@ -256,7 +256,7 @@ export async function openBelfry(stage: Stage, env: Record<string, string> = {})
 }
 
 /** Starts a queue behind an API, one process each. */
-async function openQueue(stage: Stage, file: string, schema: string): Promise<Contender> {
+export async function openQueue(stage: Stage, file: string, schema: string): Promise<Contender> {
   const env = { PEER_DATABASE_URL: stage.url, PEER_SCHEMA: schema };
   const api = await openPeer(file, { ...env, PEER_ROLE: 'api' });
   const worker = await openPeer(file, { ...env, PEER_ROLE: 'worker' });
@@ -319,7 +319,7 @@ async function readDisk({ sql }: Stage): Promise<{ wal: number; size: number }> 
   return rows[0]!;
 }
 
-function bodiesOf(shape: Shape): string[] {
+export function bodiesOf(shape: Shape): string[] {
   if (shape === 'listed') return [triggerBody({})];
   return Array.from({ length: people }, (_, i) => triggerBody({ recipients: [`people${i + 1}@x.test`] }));
 }

@@ -1,9 +1,9 @@
 /** A service reports what became of 1,000 messages a second while triggers arrive: nothing is lost, and triggers hardly wait. */
 import type pg from 'pg';
 import { Agent } from 'undici';
-import { steady } from './latency.ts';
 import { quantile, type Scenario } from './scenario.ts';
 import { openStage } from './stage.ts';
+import { steady } from './steady.ts';
 
 const eventsPerSecond = 1_000;
 /** Services with this many messages report in batches. */

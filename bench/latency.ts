@@ -1,14 +1,15 @@
 /**
  * Measures the time from a client's request until a receiver in another process has the whole message: one at a time on an idle
  * service, and then at steady rates with its CPU time. The baseline is the CPU time of only storing triggers at the same rate
- * (peer-durable.ts).
+ * (peer-durable.ts), and of a queue that does what Belfry does without deciding anything (quiet.ts).
  */
 import type { ChildProcess } from 'node:child_process';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { Agent } from 'undici';
+import { compareQuietly } from './quiet.ts';
 import { quantile, type Row, type Scenario } from './scenario.ts';
 import { cpuMs, openPeer, openStage, postgresCpuMs } from './stage.ts';
+import { inBursts, steady, warmUpMessages } from './steady.ts';
 
 /** Triggers per second, and how many times the CPU time of only storing a trigger a message may take. */
 const rates = [
@@ -17,8 +18,6 @@ const rates = [
 ];
 const secret = 'whsec_bWV0YWwgYmVsbHMgcmluZyBjbGVhcmx5';
 const timeoutMs = 30_000;
-/** What a service has processed after half a minute; until then much of the code is interpreted. */
-const warmUp = { messages: 5_000, atOnce: 50 };
 
 export const latency: Scenario = {
   name: 'latency',
@@ -55,7 +54,7 @@ export const latency: Scenario = {
           unit: 'ms',
           limit: { of: 'value', max: 100 },
         });
-        await inBursts(() => stopwatch.time(), quick ? 100 : warmUp.messages);
+        await inBursts(() => stopwatch.time(), quick ? 100 : warmUpMessages);
         for (const { perSecond, maxRatio } of rates) {
           const send = (seconds: number) => steady(() => stopwatch.time(), perSecond, seconds);
           await send(quick ? 0.2 : 3);
@@ -77,13 +76,19 @@ export const latency: Scenario = {
           );
         }
       }
-      return rows;
     } finally {
       webhook.peer.disconnect();
       smtp.peer.disconnect();
       durable?.disconnect();
       await stage.close();
     }
+    return [
+      ...rows,
+      ...(await compareQuietly(
+        rates.map(({ perSecond }) => perSecond),
+        quick,
+      )),
+    ];
   },
 };
 
@@ -116,7 +121,7 @@ async function costOfStoring(
   };
   const cpu = async () => (await cpuMs({ process: peer })) + (await postgresCpuMs(sql));
   try {
-    await inBursts(store, quick ? 100 : warmUp.messages);
+    await inBursts(store, quick ? 100 : warmUpMessages);
     const costs = new Map<number, number>();
     for (const { perSecond } of rates) {
       const before = await cpu();
@@ -131,24 +136,6 @@ async function costOfStoring(
 
 function bodyOf(n: number): string {
   return JSON.stringify({ context: { n }, options: { recipients: ['ann@x.test'] } });
-}
-
-async function inBursts(trigger: () => Promise<number>, messages: number): Promise<void> {
-  for (let sent = 0; sent < messages; sent += warmUp.atOnce) {
-    await Promise.all(Array.from({ length: warmUp.atOnce }, trigger));
-  }
-}
-
-/** Triggers at a steady rate without waiting for responses, then waits for all of them. */
-export async function steady(trigger: () => Promise<number>, perSecond: number, seconds: number): Promise<number[]> {
-  const times: Promise<number>[] = [];
-  const began = performance.now();
-  for (let i = 0; i < seconds * perSecond; i++) {
-    const wait = began + (i * 1_000) / perSecond - performance.now();
-    if (wait > 0) await sleep(wait);
-    times.push(trigger());
-  }
-  return Promise.all(times);
 }
 
 class Stopwatch {

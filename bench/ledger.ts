@@ -1,5 +1,5 @@
 /**
- * What PostgreSQL spends on the statements of one message: accept, expand, settle, in batches of several sizes. It is the CPU time
+ * What PostgreSQL spends on the statements of one message: accept as decided, settle, in batches of several sizes. It is the CPU time
  * of the connections themselves, so a busy machine disturbs it little. Compared with databases that differ in one thing: a year of
  * monthly partitions, and no indexes but the keys, which is the most that a separate queue table could save.
  */
@@ -7,9 +7,8 @@ import { readFile } from 'node:fs/promises';
 import type pg from 'pg';
 import { uuidv7 } from '../src/core/ids.ts';
 import { type Database, indexScansOnly, openDatabase } from '../src/db/connection/pool.ts';
-import { encodeOccurrence, storeOccurrencesAcrossTenants } from '../src/db/ledger/accept/accept.ts';
+import { storeDecidedAcrossTenants } from '../src/db/ledger/accept/decided.ts';
 import { settleDeliveriesAcrossTenants } from '../src/db/ledger/deliver/deliveries.ts';
-import { storeHandedPagesAcrossTenants } from '../src/db/ledger/expand/expand.ts';
 import { quantile, type Row, type Scenario } from './scenario.ts';
 import { openStage, type Stage } from './stage.ts';
 
@@ -35,8 +34,7 @@ type Variant = keyof typeof variants;
 
 interface Subject {
   stage: Stage;
-  /** As the API and the engine connect. */
-  api: Connection;
+  /** As the engine connects. */
   engine: Connection;
 }
 
@@ -85,8 +83,8 @@ export const ledger: Scenario = {
       }
       return rows;
     } finally {
-      for (const { api, engine, stage } of subjects.values()) {
-        await Promise.all([api.close(), engine.close()]);
+      for (const { engine, stage } of subjects.values()) {
+        await engine.close();
         await stage.close();
       }
     }
@@ -96,37 +94,37 @@ export const ledger: Scenario = {
 async function open(variant: Variant): Promise<Subject> {
   const stage = await openStage([], []);
   await stage.sql.query(variants[variant]);
-  return { stage, api: await connect(stage), engine: await connect(stage, indexScansOnly) };
+  return { stage, engine: await connect(stage) };
 }
 
-async function connect({ url }: Stage, settings = {}): Promise<Connection> {
-  const { pool, close } = openDatabase({ url, name: 'bench', connections: 1, settings });
+async function connect({ url }: Stage): Promise<Connection> {
+  const { pool, close } = openDatabase({ url, name: 'bench', connections: 1, settings: indexScansOnly });
   const { rows } = await pool.query<{ pid: number }>('select pg_backend_pid() as pid');
   // In ns, while /proc/PID/stat counts in hundredths of a second.
   const cpuUs = async () => Number((await readFile(`/proc/${rows[0]!.pid}/schedstat`, 'utf8')).split(' ')[0]) / 1_000;
   return { pool, cpuUs, close };
 }
 
-/** Accepts, expands and settles a batch of messages, and returns the CPU time in µs. */
-async function send({ api, engine }: Subject, batch: number): Promise<number> {
+/** Accepts and settles a batch of messages, and returns the CPU time in µs. */
+async function send({ engine }: Subject, batch: number): Promise<number> {
   const created_at = new Date();
   const occurrences = Array.from({ length: batch }, (_, i) => ({
     ...{ organization_id: 1, id: uuidv7(Date.now()), project_id: 1, application_id: 1, event_id: 1, priority: 1 },
     ...{ context: { order: i, customer: 'Ann' }, options: { recipients: ['ann@x.test'] }, created_at },
   }));
-  const [apiBefore, engineBefore] = [await api.cpuUs(), await engine.cpuUs()];
-  const encoded = occurrences.map(one => encodeOccurrence(one, 200));
-  await storeOccurrencesAcrossTenants(api.pool, encoded, false);
-  const pages = occurrences.map(({ organization_id, id }, i) => ({
-    ...{ organization_id, id, event_id: 1, priority: 1, cursor: null, reason: null },
-    deliveries: [
+  const before = await engine.cpuUs();
+  const decided = occurrences.map((trigger, i) => {
+    const { organization_id, id } = trigger;
+    const deliveries = [
       {
         ...{ notification_id: 1, version: 1, channel_id: 1, user_id: i + 1, address: 'ann@x.test', priority: 1 },
         ...{ status: 'sending' as const, reason: null, detail: null, due_at: null, user_version: 1, digest_id: null },
       },
-    ],
-  }));
-  const { stored } = await storeHandedPagesAcrossTenants(engine.pool, 1, pages);
+    ];
+    const page = { organization_id, id, event_id: 1, priority: 1, cursor: null, reason: null, deliveries };
+    return { trigger, page };
+  });
+  const { stored } = await storeDecidedAcrossTenants(engine.pool, 1, decided);
   if (stored.length !== batch) throw new Error(`${stored.length} of ${batch} messages were stored`);
   const { settled } = await settleDeliveriesAcrossTenants(
     engine.pool,
@@ -138,7 +136,7 @@ async function send({ api, engine }: Subject, batch: number): Promise<number> {
     })),
   );
   if (settled !== batch) throw new Error(`${settled} of ${batch} messages were settled`);
-  return (await api.cpuUs()) - apiBefore + (await engine.cpuUs()) - engineBefore;
+  return (await engine.cpuUs()) - before;
 }
 
 async function walBytes({ stage }: Subject): Promise<number> {

@@ -18,6 +18,7 @@ import {
   databaseSilent,
   statementsCancelled,
 } from './scenarios/database-unwell.ts';
+import { answeringKilled, decidedKilled, storedKilled } from './scenarios/deciding-killed.ts';
 import { digestKilled } from './scenarios/digest-killed.ts';
 import { diskFull } from './scenarios/disk-full.ts';
 import { hangingTenants } from './scenarios/hanging-tenants.ts';
@@ -52,6 +53,9 @@ import { wrongKey } from './scenarios/wrong-key.ts';
 const scenarios: Record<string, Scenario> = {
   'worker-killed': workerKilled,
   'service-killed': serviceKilled,
+  'decided-killed': decidedKilled,
+  'stored-killed': storedKilled,
+  'answering-killed': answeringKilled,
   'worker-frozen': workerFrozen,
   'worker-woken': workerWoken,
   'worker-vanished': workerVanished,

@@ -301,8 +301,11 @@ async function stop(): Promise<void> {
 
 port.on('message', (request: ThreadRequest) => {
   if (request === 'stop') void stop();
-  else if (request !== 'metrics') worker.handOver(request);
-  else void meters.read().then(metrics => report({ kind: 'metrics', metrics }));
+  else if (request === 'metrics') void meters.read().then(metrics => report({ kind: 'metrics', metrics }));
+  else {
+    const { offer, triggers } = request;
+    worker.offer({ triggers, answer: ids => report({ kind: 'accepted', offer, ids }) });
+  }
 });
 
 await Promise.all([outbound.load(), listener.start()]);

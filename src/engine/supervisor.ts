@@ -12,7 +12,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker as Thread } from 'node:worker_threads';
 import type { ConnectionFacts } from '../core/operations/instance.ts';
-import type { ClaimedOccurrence } from '../db/ledger/expand/expand.ts';
+import type { NewOccurrence } from '../db/ledger/accept/accept.ts';
 import type { KeySource } from '../lib/secrets/keyring.ts';
 import type { TraceSettings } from '../lib/telemetry/trace-settings.ts';
 import type { MetricValues } from './telemetry/fast-metrics.ts';
@@ -41,8 +41,8 @@ export interface ThreadData {
   marker: SharedArrayBuffer;
 }
 
-/** A request to the thread; occurrences are to be expanded. */
-export type ThreadRequest = 'stop' | 'metrics' | ClaimedOccurrence[];
+/** A request to the thread. Triggers that are offered are not stored yet. */
+export type ThreadRequest = 'stop' | 'metrics' | { offer: number; triggers: NewOccurrence[] };
 
 /** A message from the thread. */
 export type ThreadReport =
@@ -51,6 +51,8 @@ export type ThreadReport =
   /** The worker finished a round under this id. */
   | { kind: 'round'; worker: number }
   | { kind: 'missing-variables'; total: number }
+  /** What it has stored of an offer. */
+  | { kind: 'accepted'; offer: number; ids: string[] }
   | { kind: 'metrics'; metrics: MetricValues };
 
 interface SupervisorLog {
@@ -75,6 +77,12 @@ export interface SupervisorOptions {
 
 /** How long a scrape waits for the engine's metrics: a blocked engine has none. */
 const metricsTimeoutMs = 2_000;
+/**
+ * How long triggers wait for the engine before the API stores them itself, and for how long it then does so without asking: longer each
+ * time, because on a machine that is short of CPU time the engine is always late.
+ */
+const offerMs = 25;
+const offerAgainMs = { first: 1_000, max: 60_000 };
 const restartMs = { first: 500, max: 30_000 };
 /** A thread that ran for this long is restarted without delay. */
 const stableAfterMs = 60_000;
@@ -85,6 +93,11 @@ export class Supervisor {
   #thread: Thread | undefined;
   #stopping = false;
   #restarting: Promise<void> | undefined;
+  /** Who waits for the answer to each offer. */
+  readonly #offers = new Map<number, (accepted: ReadonlySet<string>) => void>();
+  #lastOffer = 0;
+  #offersAgainAt = 0;
+  #offerAgainMs = offerAgainMs.first;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
@@ -107,14 +120,32 @@ export class Supervisor {
     await this.#restarting;
   }
 
-  /** Whether the engine can expand occurrences right away. */
+  /** Whether the engine can decide triggers right away. */
   get isReady(): boolean {
-    return this.#thread !== undefined && this.#marker.isReady;
+    return this.#thread !== undefined && this.#marker.isReady && performance.now() >= this.#offersAgainAt;
   }
 
-  /** Hands over occurrences that have just been stored, so that the engine does not have to read them. */
-  handOver(occurrences: ClaimedOccurrence[]): void {
-    this.#thread?.postMessage(occurrences satisfies ThreadRequest);
+  /**
+   * Offers triggers to the engine, and returns the ids of those that it has stored in time. It may still store others a moment
+   * later: storing a trigger that is stored already has no effect.
+   */
+  accept(triggers: NewOccurrence[]): Promise<ReadonlySet<string>> {
+    const offer = ++this.#lastOffer;
+    return new Promise(resolve => {
+      const timer = setTimeout(() => {
+        this.#offers.delete(offer);
+        this.#offersAgainAt = performance.now() + this.#offerAgainMs;
+        this.#offerAgainMs = Math.min(2 * this.#offerAgainMs, offerAgainMs.max);
+        resolve(new Set());
+      }, offerMs);
+      this.#offers.set(offer, accepted => {
+        clearTimeout(timer);
+        this.#offers.delete(offer);
+        this.#offerAgainMs = Math.max(offerAgainMs.first, this.#offerAgainMs - offerMs);
+        resolve(accepted);
+      });
+      this.#thread?.postMessage({ offer, triggers } satisfies ThreadRequest);
+    });
   }
 
   /** Returns the engine's metrics; undefined when it is not running or does not answer. */
@@ -159,6 +190,7 @@ export class Supervisor {
           stopWatching = this.#watch(thread);
           resolve();
         } else if (report.kind === 'log') this.#options.log[report.level](report.fields, report.message);
+        else if (report.kind === 'accepted') this.#offers.get(report.offer)?.(new Set(report.ids));
         this.#options.onReport(report);
       });
       thread.once('exit', code => {

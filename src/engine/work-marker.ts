@@ -1,7 +1,8 @@
 /**
  * Names the occurrence or delivery that the engine is processing, in memory that outlives its thread: when the thread
  * ends or blocks, the supervisor reads what caused it. Work on tenant input runs inside `during`, which is the only writer: it
- * sets the marker before each synchronous section, and clears it at the end. The memory also says whether the engine is ready to expand occurrences that are handed over to it.
+ * sets the marker before each synchronous section, and clears it at the end. The memory also says whether the engine is
+ * ready to decide triggers that are offered to it.
  */
 const maxTextLength = 128;
 

@@ -1,7 +1,7 @@
 /**
  * A worker claims, expands, sends and recovers until it is stopped. It is woken by NOTIFY, and also scans for work
- * about once a second. Triggers that its own process accepts are handed to it in memory while it has nothing else to do.
- * In every round, urgent work comes before normal, and normal before bulk.
+ * about once a second. While it has nothing else to do, the API of its process offers it triggers before they are stored.
+ * In every round, offers come first, then urgent work before normal, and normal before bulk.
  *
  * A worker has a lease, which it takes only on a database that it recognises: on a restored or cloned one it waits
  * until an operator resumes sending. The lease is an advisory lock. If the database drops the connection that holds it,
@@ -11,9 +11,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { priorities } from '../core/trigger.ts';
+import type { NewOccurrence } from '../db/ledger/accept/accept.ts';
 import { claimTheseAcrossTenants, type Delivery, listClaimedAcrossTenants } from '../db/ledger/deliver/deliveries.ts';
 import { releaseExpiredAcrossTenants, releasePausedAcrossTenants } from '../db/ledger/deliver/releases.ts';
-import type { ClaimedOccurrence } from '../db/ledger/expand/expand.ts';
 import { findDueAcrossTenants, type Queue } from '../db/ledger/round-robin.ts';
 import { releaseStepsAcrossTenants } from '../db/ledger/steps/steps.ts';
 import {
@@ -30,16 +30,14 @@ import type { ChannelOutages } from './deliver/channel-outages.ts';
 import { type ClaimedDelivery, claimDeliveries, type DeliverTools, deliverAll } from './deliver/deliver.ts';
 import { graceMs } from './deliver/fence.ts';
 import { maxWorkerDeaths } from './deliver/settlements.ts';
-import { expandAccepted, expandHanded, expandNextPage } from './expand/expand.ts';
+import { type AcceptedTriggers, acceptDecided } from './expand/decided.ts';
+import { expandAccepted, expandNextPage } from './expand/expand.ts';
 import type { ExpandTools, ExpansionResult } from './expand/frame.ts';
 import { runSteps } from './expand/steps.ts';
 import { InFlight } from './in-flight.ts';
 import { WorkHints } from './work-hints.ts';
 
 const maxClaim = 250;
-/** Occurrences that wait after they were handed over. More of them are cheaper to expand from the queue. */
-const maxHanded = 100;
-const maxRemembered = 2_000;
 /** How often to check whether sending was resumed. */
 const pausedMs = 2_000;
 const recoverEveryMs = 2_000;
@@ -68,6 +66,13 @@ export interface WorkerTools
   deliver: DeliverTools;
 }
 
+/** Triggers that the API of this process has not stored yet. */
+interface Offer {
+  triggers: readonly NewOccurrence[];
+  /** Gets the ids of those that the worker has stored; the API stores the others. */
+  answer: (accepted: string[]) => void;
+}
+
 export class Worker {
   /** Called after each successful round, with the worker's current id. */
   onRound: (workerId: number) => void = () => {};
@@ -80,10 +85,7 @@ export class Worker {
   readonly #stop = new AbortController();
   readonly #inFlight: InFlight;
   readonly #hints = new WorkHints();
-  /** Occurrences that were handed over, by priority class. */
-  #handed: ClaimedOccurrence[] = [];
-  /** Occurrences that were expanded from the queue lately: one that is handed over at the same time is not decided again. */
-  readonly #expanded = new Set<string>();
+  readonly #offers: Offer[] = [];
   /** Whether work may have been left for lack of capacity: then every settled delivery wakes the worker. */
   #isShortOfCapacity = false;
   /** The organization whose deliveries were claimed last, for each priority class. */
@@ -117,16 +119,9 @@ export class Worker {
     this.#wake();
   }
 
-  /** Takes occurrences that were stored just now, or leaves them to the queue. */
-  handOver(occurrences: ClaimedOccurrence[]): void {
-    if (this.#lease && this.#handed.length + occurrences.length <= maxHanded) this.#handed.push(...occurrences);
-    else this.#leaveToQueue(occurrences);
+  offer(offer: Offer): void {
+    this.#offers.push(offer);
     this.#wake();
-  }
-
-  #leaveToQueue(occurrences: ClaimedOccurrence[]): void {
-    this.#tools.marker.isReady = false;
-    for (const { priority } of occurrences) this.#hints.add('accepted', priority);
   }
 
   /** Stops claiming, gives back what has not reached a provider, and waits for the rest. */
@@ -180,7 +175,7 @@ export class Worker {
       } catch (error) {
         this.#tools.log.error({ err: error }, 'a round of the worker failed; trying again');
         this.#reclaimAt = 0;
-        this.#leaveToQueue(this.#handed.splice(0));
+        this.#tools.marker.isReady = false;
         // The work that this round was looking for is still there.
         this.#hints.addAll();
         await sleep(500);
@@ -199,11 +194,11 @@ export class Worker {
   }
 
   async #sleep(woken: Promise<void>): Promise<void> {
-    const timer = new AbortController();
     const now = performance.now();
     const pauseMs = Math.max(0, Math.min(this.#hints.nextScanAt, this.#tools.channelLimits.capacityAt(now)) - now);
-    await Promise.race([woken, sleep(pauseMs, undefined, { signal: timer.signal }).catch(() => {})]);
-    timer.abort();
+    const timer = setTimeout(() => this.#wake(), pauseMs);
+    await woken;
+    clearTimeout(timer);
   }
 
   /** Moves the work of lost leases to the current one. What another worker has taken over meanwhile is given up. */
@@ -236,6 +231,7 @@ export class Worker {
     const { channelLimits, claims } = this.#tools;
     const now = performance.now();
     this.#isShortOfCapacity = false;
+    const accepted = await this.#acceptOffers(owner);
     if (this.#hints.startScanIfDue(now)) {
       for (const { queue, priority } of await findDueAcrossTenants(claims, [...priorities.keys()])) {
         this.#hints.add(queue, priority);
@@ -247,28 +243,31 @@ export class Worker {
       this.#sendClaimed(await claimTheseAcrossTenants(claims, owner, requeued));
     }
     for (const priority of priorities.keys()) {
-      const handed = await this.#expandHanded(owner, priority);
       const expanded = await this.#expand('accepted', owner, priority);
       const continued = await this.#expand('expanding', owner, priority);
       const escalated = await this.#expand('steps', owner, priority);
       const claimed = await this.#claim(owner, priority);
-      if (handed || expanded || continued || escalated || claimed) return true;
+      if (expanded || continued || escalated || claimed) return true;
     }
-    return false;
+    return accepted;
   }
 
-  async #expandHanded(owner: number, priority: number): Promise<boolean> {
-    const handed = this.#handed.filter(one => one.priority === priority && !this.#expanded.has(one.id));
-    this.#handed = this.#handed.filter(one => one.priority !== priority);
-    if (handed.length === 0) return false;
+  /** Decides and stores what was offered. The API, which waits, is answered in any case, and before anything is sent. */
+  async #acceptOffers(owner: number): Promise<boolean> {
+    const offers = this.#offers.splice(0);
+    if (offers.length === 0) return false;
     this.#hasClaimed = true;
-    // What is handed over is faster than announcements: a pause that was confirmed before the trigger has to be known.
-    if (this.#inFlight.capacity(priority) < handed.length || !(await this.#tools.catchUp())) {
-      this.#leaveToQueue(handed);
-      return true;
+    let result: AcceptedTriggers | undefined;
+    try {
+      const triggers = offers.flatMap(offer => offer.triggers);
+      const { expand, catchUp } = this.#tools;
+      result = await acceptDecided(expand, { owner, capacity: this.#inFlight }, triggers, catchUp);
+    } finally {
+      for (const { triggers, answer } of offers) {
+        answer(triggers.map(({ id }) => id).filter(id => result?.accepted.has(id)));
+      }
     }
-    const expanded = await expandHanded(this.#tools.expand, { owner, priority, capacity: this.#inFlight }, handed);
-    this.#noteExpanded('accepted', priority, expanded);
+    if (result) this.#noteExpanded(result);
     return true;
   }
 
@@ -281,7 +280,8 @@ export class Worker {
     }
     const expanded = await expansions[queue](this.#tools.expand, { owner, priority, capacity: this.#inFlight });
     if (expanded) {
-      this.#noteExpanded(queue, priority, expanded);
+      if (!expanded.isDrained) this.#hints.add(queue, priority);
+      this.#noteExpanded(expanded);
       return true;
     }
     // While outcomes of its earlier pages are being written, an occurrence cannot be claimed.
@@ -291,15 +291,7 @@ export class Worker {
   }
 
   /** Adds hints for the work that remains, and sends what was claimed. */
-  #noteExpanded(
-    queue: Queue,
-    priority: number,
-    { claimed, queued, next, steps, isDrained, occurrences }: ExpansionResult,
-  ): void {
-    if (this.#expanded.size > maxRemembered) this.#expanded.clear();
-    if (queue === 'accepted') for (const id of occurrences) this.#expanded.add(id);
-    if (!isDrained) this.#hints.add(queue, priority);
-    if (!isDrained && queue === 'accepted') this.#tools.marker.isReady = false;
+  #noteExpanded({ claimed, queued, next, steps }: ExpansionResult): void {
     for (const one of next) this.#hints.expectMore(one, performance.now());
     for (const one of steps) this.#hints.add('steps', one);
     for (const one of queued) this.#hints.add('deliveries', one);
@@ -330,6 +322,7 @@ export class Worker {
    */
   #takeHint(queue: Queue, priority: number): boolean {
     if (!this.#hints.take(queue, priority)) return false;
+    this.#tools.marker.isReady = false;
     this.#hasClaimed = true;
     const hasCapacity = this.#inFlight.capacity(priority) > 0;
     const { byOrganization } = this.#inFlight.shares(priority);

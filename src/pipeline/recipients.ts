@@ -65,7 +65,7 @@ interface Visibility {
 }
 
 /** Limits how many users an organization may have. */
-interface UserQuota {
+export interface UserQuota {
   /** Reserves room for new users and returns how many of the requested ones may be created. */
   reserveUsers(trx: Db, organizationId: number, requested: number, now: number): Promise<number>;
 }

@@ -21,11 +21,8 @@ import { type Database, type Db, openDatabase, prepareForGrowth } from '../../sr
 import { inLedgerTransaction } from '../../src/db/connection/transaction.ts';
 import { findDeliveriesByProviderId } from '../../src/db/history/feedback/feedback.ts';
 import { findOccurrencesAcrossTenants } from '../../src/db/history/occurrences.ts';
-import {
-  encodeOccurrence,
-  storeAndHandOverAcrossTenants,
-  storeOccurrencesAcrossTenants,
-} from '../../src/db/ledger/accept/accept.ts';
+import { encodeOccurrence, storeOccurrencesAcrossTenants } from '../../src/db/ledger/accept/accept.ts';
+import { storeDecidedAcrossTenants } from '../../src/db/ledger/accept/decided.ts';
 import { encodeKeyedOccurrence, storeKeyedAcrossTenants } from '../../src/db/ledger/accept/dedup.ts';
 import {
   claimDeliveriesAcrossTenants,
@@ -40,12 +37,7 @@ import {
   openDigestsAcrossTenants,
 } from '../../src/db/ledger/digests/digests.ts';
 import { lockThrottleUsesAcrossTenants, storeThrottleUsesAcrossTenants } from '../../src/db/ledger/digests/throttle.ts';
-import {
-  type ClaimedOccurrence,
-  claimExpandingAcrossTenants,
-  storeHandedPagesAcrossTenants,
-  storePageAcrossTenants,
-} from '../../src/db/ledger/expand/expand.ts';
+import { claimExpandingAcrossTenants, storePageAcrossTenants } from '../../src/db/ledger/expand/expand.ts';
 import {
   claimStepsAcrossTenants,
   lockRunsAcrossTenants,
@@ -136,15 +128,15 @@ const batches: Record<string, Batch> = {
     prepare: () => storeOccurrencesAcrossTenants(open.pool, range(many).map(trigger)),
     run: () => expand([5]),
   },
-  'the first pages of many occurrences that were handed over': {
+  'many triggers that were decided before': {
     rows: many,
     perRow: 40,
     run: async () => {
-      let handed: ClaimedOccurrence[] = [];
-      const receiver = { isReady: true, handOver: (occurrences: ClaimedOccurrence[]) => (handed = occurrences) };
-      await storeAndHandOverAcrossTenants(open.pool, range(many).map(trigger), receiver);
-      const pages = handed.map((one, i) => ({ ...pageOf(one), deliveries: [toUser(i + 1)] }));
-      return (await storeHandedPagesAcrossTenants(open.pool, 1, pages)).stored;
+      const decided = range(many).map((_, i) => {
+        const triggered = newOccurrence();
+        return { trigger: triggered, page: { ...pageOf(triggered), deliveries: [toUser(i + 1)] } };
+      });
+      return (await storeDecidedAcrossTenants(open.pool, 1, decided)).stored;
     },
   },
   'a further page of a fan-out': {

@@ -19,7 +19,7 @@ import {
   listUsersAsRecipients,
 } from '../../src/db/audience/recipients.ts';
 import { findSuppressionsAcrossTenants } from '../../src/db/audience/suppressions.ts';
-import { type Database, indexScansOnly, openDatabase } from '../../src/db/connection/pool.ts';
+import type { Database } from '../../src/db/connection/pool.ts';
 import { inLedgerTransaction } from '../../src/db/connection/transaction.ts';
 import {
   findDeliveriesByProviderId,
@@ -33,9 +33,9 @@ import { countFailuresByEvent, findLastTriggerDays, listTriggerHours } from '../
 import {
   encodeOccurrence,
   type NewOccurrence,
-  storeAndHandOverAcrossTenants,
   storeOccurrencesAcrossTenants,
 } from '../../src/db/ledger/accept/accept.ts';
+import { storeDecidedAcrossTenants } from '../../src/db/ledger/accept/decided.ts';
 import { encodeKeyedOccurrence, storeKeyedAcrossTenants } from '../../src/db/ledger/accept/dedup.ts';
 import { markBounced } from '../../src/db/ledger/deliver/bounces.ts';
 import { reserveSendTimes } from '../../src/db/ledger/deliver/channel-limits.ts';
@@ -68,12 +68,7 @@ import {
   openDigestsAcrossTenants,
 } from '../../src/db/ledger/digests/digests.ts';
 import { lockThrottleUsesAcrossTenants, storeThrottleUsesAcrossTenants } from '../../src/db/ledger/digests/throttle.ts';
-import {
-  type ClaimedOccurrence,
-  claimExpandingAcrossTenants,
-  storeHandedPagesAcrossTenants,
-  storePageAcrossTenants,
-} from '../../src/db/ledger/expand/expand.ts';
+import { claimExpandingAcrossTenants, storePageAcrossTenants } from '../../src/db/ledger/expand/expand.ts';
 import { listStored } from '../../src/db/ledger/expand/new-deliveries.ts';
 import { claimUnexpandedAcrossTenants } from '../../src/db/ledger/expand/unexpanded-counts.ts';
 import { findDueAcrossTenants } from '../../src/db/ledger/round-robin.ts';
@@ -99,7 +94,6 @@ import {
   holdChannel,
   listOutagesAcrossTenants,
 } from '../../src/db/operations/channel-outages.ts';
-import { createTestDatabase } from '../support/database.ts';
 import { passTime } from '../support/pass-time.ts';
 import {
   channel,
@@ -193,14 +187,13 @@ const statements: Record<string, { max: number; maxOfAnother?: number; run: () =
       return stored;
     },
   },
-  'the first pages of occurrences that were handed over': {
+  'triggers that were decided before': {
     max: 500,
     run: async () => {
-      let handed: ClaimedOccurrence[] = [];
-      const receiver = { isReady: true, handOver: (occurrences: ClaimedOccurrence[]) => (handed = occurrences) };
-      await storeAndHandOverAcrossTenants(open.pool, Array.from({ length: 10 }, trigger), receiver);
-      const pages = handed.map((one, i) => ({ ...pageOf(one), deliveries: [toUser(i + 1)] }));
-      return (await storeHandedPagesAcrossTenants(open.pool, 1, pages)).stored;
+      const decided = Array.from({ length: 10 }, newOccurrence).map((trigger, i) => {
+        return { trigger, page: { ...pageOf(trigger), deliveries: [toUser(i + 1)] } };
+      });
+      return (await storeDecidedAcrossTenants(open.pool, 1, decided)).stored;
     },
   },
   'a further page of a fan-out': {
@@ -449,20 +442,6 @@ describe.each(['empty', 'of another tenant'] as const)('planned with statistics 
     const run = new Set(rows.map(row => row.name.replace(/_\d{4}_\d{2}$/, '')));
     expect([...run].sort()).toEqual([...new Set(named)].sort());
   });
-});
-
-test('on tables without statistics, occurrences that were handed over are found by their ids', async () => {
-  const fresh = await createTestDatabase();
-  const { pool, close } = openDatabase({ url: fresh.url, name: 'plans', connections: 1, settings: indexScansOnly });
-  await storeHandedPagesAcrossTenants(pool, 1, []);
-  const { rows } = await pool.query<{ 'QUERY PLAN': string }>(
-    `explain execute store_handed_pages(${Array(26).fill('null').join()})`,
-  );
-  const scans = rows.map(row => row['QUERY PLAN']).filter(line => line.includes(' on occurrences'));
-  await close();
-  await fresh.drop();
-  expect(scans.length).toBeGreaterThan(1);
-  expect(scans.filter(line => line.includes('due_at'))).toEqual([]);
 });
 
 /** Expected on empty tables. */

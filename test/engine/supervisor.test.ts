@@ -73,6 +73,11 @@ describe('a thread', () => {
     expect(failures).toBeGreaterThanOrEqual(2);
   });
 
+  test('that does not answer an offer in time gives all triggers back', async () => {
+    await start('idle');
+    expect(await supervisor.accept([])).toEqual(new Set());
+  });
+
   test("that cannot start makes the service's start fail", async () => {
     const entry = new URL('../support/no-such-file.ts', import.meta.url);
     await expect(start('', { entry })).rejects.toThrow();

@@ -309,7 +309,7 @@ export async function expandFirstPages(
   return { claimed, ...pages };
 }
 
-export function pageOf({ organization_id, id, event_id, priority }: ClaimedOccurrence): ExpansionPage {
+export function pageOf({ organization_id, id, event_id, priority }: ClaimedOccurrence | NewOccurrence): ExpansionPage {
   return { organization_id, id, event_id, priority, cursor: null, reason: null, deliveries: [] };
 }
 

@@ -1,4 +1,4 @@
-/** Writes outcomes in batches: while one batch is being written, and for up to 40 ms after it, the next one fills. */
+/** Writes outcomes in batches: while one batch is being written, and for up to 100 ms after it, the next one fills. */
 import type pg from 'pg';
 import { type Settlement, settleDeliveriesAcrossTenants } from '../../db/ledger/deliver/deliveries.ts';
 import { settleDigestsAcrossTenants } from '../../db/ledger/digests/digest-outcomes.ts';
@@ -6,7 +6,7 @@ import { Batcher } from '../../lib/load/batcher.ts';
 import type { Log } from '../log.ts';
 import { retryWhileUnavailable } from '../retry-while-unavailable.ts';
 
-/** An outcome is normally stored within 100 ms. A worker that cannot store them sends nothing more after this time. */
+/** An outcome is normally stored within 150 ms. A worker that cannot store them sends nothing more after this time. */
 const behindMs = 500;
 
 interface Unstored {
@@ -37,8 +37,8 @@ export class Outcomes {
       },
       {
         maxPerBatch: 1_000,
-        // Batches of about ten took a quarter of the cost of an email.
-        linger: { ms: 40, enough: 250 },
+        // A batch of one costs PostgreSQL as much as ten outcomes in a larger one. A crash can repeat what is not stored yet.
+        linger: { ms: 100, enough: 250 },
       },
     );
   }

@@ -10,7 +10,6 @@ import {
   expandByPagesAcrossTenants,
   lockAcceptedAcrossTenants,
   storeFirstPagesAcrossTenants,
-  storeHandedPagesAcrossTenants,
   storePageAcrossTenants,
 } from '../../db/ledger/expand/expand.ts';
 import { listStored } from '../../db/ledger/expand/new-deliveries.ts';
@@ -35,7 +34,6 @@ import {
   logLimit,
   nothing,
   recipientReader,
-  report,
   type Turn,
 } from './frame.ts';
 
@@ -65,33 +63,6 @@ export function expandAccepted(tools: ExpandTools, turn: Turn): Promise<Expansio
       return nothing;
     });
   });
-}
-
-/**
- * Expands occurrences of one priority class that were handed over in memory. Those whose messages are throttled or collected,
- * and those that have changed since, are left to the queue.
- */
-export async function expandHanded(
-  tools: ExpandTools,
-  { owner, priority, capacity }: Turn,
-  handed: ClaimedOccurrence[],
-): Promise<ExpansionResult> {
-  const readAt = tools.stops.generation;
-  const planned = await Promise.all(handed.map(one => tools.plans.findEvent(one.organization_id, one.event_id)));
-  const simple = handed.filter((_, i) => !planned[i]?.notifications.some(one => one.throttle || one.digest));
-  const decided = await decideOccurrences(tools, simple, capacity.pageSize(priority));
-  const pages = deferOverflow(decided, capacity);
-  const { stored, ended, advanced } = await storeHandedPagesAcrossTenants(tools.claims, owner, pages).catch(error => {
-    if (!isUniqueViolation(error)) throw error;
-    return { ...nothing, advanced: new Set<string>() };
-  });
-  // Others are expanded from the queue, with their own spans.
-  const storedPages = pages.filter(({ id }) => advanced.has(id));
-  return report(
-    tools,
-    { pages: storedPages, stored, ended },
-    { isDrained: storedPages.length === handed.length, readAt },
-  );
 }
 
 /** Expands one further page of a fan-out of one priority class; undefined when none was due. */
@@ -141,7 +112,7 @@ function decideOccurrences(
   return decideMany(occurrences, limit, one => decideOccurrence(tools, recipients, one, limit));
 }
 
-function decideOccurrence(
+export function decideOccurrence(
   tools: ExpandTools,
   recipients: RecipientReader,
   occurrence: ClaimedOccurrence,

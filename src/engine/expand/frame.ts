@@ -12,7 +12,7 @@ import type { Span, Traces } from '../../lib/telemetry/traces.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import type { PlannedDelivery } from '../../pipeline/page.ts';
 import type { Plans } from '../../pipeline/plans.ts';
-import { RecipientReader } from '../../pipeline/recipients.ts';
+import { RecipientReader, type UserQuota } from '../../pipeline/recipients.ts';
 import type { UsageMeter } from '../../services/configuration/limits/usage-meter.ts';
 import type { ClaimedDelivery } from '../deliver/deliver.ts';
 import type { Log } from '../log.ts';
@@ -68,8 +68,6 @@ export interface ExpansionResult {
   steps: Set<number>;
   /** Whether nothing else is due. */
   isDrained: boolean;
-  /** The occurrences of the pages. */
-  occurrences: string[];
 }
 
 export interface DecidedPage extends ExpansionPage<PlannedDelivery> {
@@ -134,11 +132,14 @@ export function report(
     delivery,
     state: { occurrence, recipient, readAt },
   }));
-  return { claimed, queued, next, steps, isDrained, occurrences: pages.map(({ id }) => id) };
+  return { claimed, queued, next, steps, isDrained };
 }
 
 /** Reads recipients with prepared statements on the hot pool, and creates users on any connection. */
-export function recipientReader({ db, hot: pool, plans, usage }: ExpandTools): RecipientReader {
+export function recipientReader(
+  { db, hot: pool, plans, usage: own }: ExpandTools,
+  usage: UserQuota = own,
+): RecipientReader {
   return new RecipientReader({ db, pool, plans }, { usage });
 }
 

@@ -4,13 +4,23 @@ import { AppError } from '../../core/errors.ts';
 import { type Database, isUnavailable, sqlState } from '../../db/connection/pool.ts';
 import {
   type EncodedOccurrence,
-  type OccurrenceReceiver,
+  type NewOccurrence,
   type StoredOccurrence,
-  storeAndHandOverAcrossTenants,
   storeOccurrencesAcrossTenants,
 } from '../../db/ledger/accept/accept.ts';
 import { type KeyedOccurrence, storeKeyedAcrossTenants } from '../../db/ledger/accept/dedup.ts';
 import { Batcher } from '../../lib/load/batcher.ts';
+
+/** The engine of this process, which can decide triggers before they are stored. */
+export interface Decider {
+  /** Whether it has nothing else to do. */
+  readonly isReady: boolean;
+  /** Returns the ids of those that it has stored, with their deliveries. Others may be stored without it, at any time. */
+  accept(triggers: NewOccurrence[]): Promise<ReadonlySet<string>>;
+}
+
+/** With more at a time, storing them alone and deciding them from the queue is cheaper. */
+const maxOffered = 100;
 
 type Lane<Item> = Pick<Batcher<Item, StoredOccurrence>, 'add' | 'waiting' | 'drain'>;
 
@@ -22,12 +32,15 @@ export class TriggerStore {
   readonly #plain: Lane<EncodedOccurrence>;
   readonly #keyed: Lane<KeyedOccurrence>;
 
-  /** `receiver` returns a worker in this process, which gets what is stored right away. */
-  constructor({ writer, largeWriter, pool }: Database, receiver?: () => OccurrenceReceiver) {
-    const store = (items: EncodedOccurrence[]) =>
-      receiver
-        ? storeAndHandOverAcrossTenants(writer, items, receiver())
-        : storeOccurrencesAcrossTenants(writer, items);
+  constructor({ writer, largeWriter, pool }: Database, decider?: () => Decider) {
+    const store = async (items: EncodedOccurrence[]): Promise<StoredOccurrence[]> => {
+      const accepted = decider ? await offer(decider(), items) : nothing;
+      const left = accepted.size > 0 ? items.filter(({ id }) => !accepted.has(id)) : items;
+      const results = left.length > 0 ? await storeOccurrencesAcrossTenants(writer, left) : [];
+      if (left.length === items.length) return results;
+      const others = new Map(left.map(({ id }, i) => [id, results[i]!]));
+      return items.map(({ id }) => others.get(id) ?? { id });
+    };
     this.#plain = createLanes(store, items => storeOccurrencesAcrossTenants(largeWriter, items));
     const storeKeyed = (items: KeyedOccurrence[]) => storeKeyedAcrossTenants(pool, items);
     this.#keyed = createLanes(storeKeyed, storeKeyed);
@@ -51,6 +64,15 @@ export class TriggerStore {
   async drain(): Promise<void> {
     await Promise.all([this.#plain.drain(), this.#keyed.drain()]);
   }
+}
+
+const nothing: ReadonlySet<string> = new Set();
+
+/** Offers the triggers that are due now, and small, to the engine. */
+async function offer(decider: Decider, items: EncodedOccurrence[]): Promise<ReadonlySet<string>> {
+  if (!decider.isReady || items.length > maxOffered) return nothing;
+  const triggers = items.flatMap(({ value }) => (typeof value === 'string' || value.due_at ? [] : [value]));
+  return triggers.length > 0 ? decider.accept(triggers) : nothing;
 }
 
 type Store<Item> = (items: Item[]) => Promise<StoredOccurrence[]>;

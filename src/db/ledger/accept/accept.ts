@@ -2,9 +2,8 @@
 import type pg from 'pg';
 import { largeBytes } from '../../../core/configuration/limits.ts';
 import { AppError } from '../../../core/errors.ts';
-import { inStoredOrder, type Json, type JsonObject } from '../../../core/json.ts';
+import type { Json } from '../../../core/json.ts';
 import type { Db } from '../../connection/pool.ts';
-import type { ClaimedOccurrence } from '../expand/expand.ts';
 
 /**
  * Absent fields, and a due time that equals the creation time, are left out of the JSON: that is about 10 % faster.
@@ -58,18 +57,33 @@ type Writer = pg.Pool | pg.PoolClient;
 
 export type StoredOccurrence = { id: string } | { conflict: 'idempotency' };
 
-// One autocommitted statement per batch: claims the idempotency keys, stores the occurrences that claimed theirs or
-// have none, and wakes the workers once, unless they are handed to a worker in memory. Keys are claimed in order, so that two batches cannot deadlock. Storing an id
-// twice has no effect, so a batch whose response was lost may be sent again.
-const store = {
-  name: 'store_occurrences',
-  text: `
-    with given as materialized (
+/** What a statement that stores triggers is made of. */
+interface AcceptParts {
+  occurrences?: string;
+  /** Which of the triggers it may store. */
+  condition?: string;
+  /** The columns that it returns of an occurrence `o`, with organization and event. */
+  returning?: string;
+}
+
+/**
+ * SQL text of parts of a `with` clause: `claimed` claims the idempotency keys of the triggers in `$1`, `accepted` stores the
+ * occurrences of those that claimed theirs or have none, and `counted` counts them. A trigger that is decided already has the state
+ * after it. Keys are claimed in order, so that two batches cannot deadlock. Storing an id twice has no effect: a batch whose
+ * response was lost may be sent again, and of two statements that store the same trigger, one does.
+ */
+export const acceptText = ({
+  occurrences = 'occurrences',
+  condition = 'true',
+  returning = 'o.organization_id, o.event_id',
+}: AcceptParts = {}): string => `
+    given as materialized (
       select * from json_to_recordset($1::json) as given (
         organization_id bigint, id uuid, project_id bigint, application_id bigint, event_id bigint, priority smallint,
         context jsonb, options jsonb, correlation_id text, key_id text,
         due_at timestamptz, expires_at timestamptz, created_at timestamptz, idempotency json,
-        traceparent text)
+        traceparent text, status text, deliveries integer, suppressed integer, reason text)
+      where ${condition}
     ), claimed as (
       insert into idempotency_keys (organization_id, event_id, key, body_hash, occurrence_id)
       select organization_id, event_id, idempotency ->> 'key', decode(idempotency ->> 'body_hash', 'hex'), id
@@ -77,22 +91,30 @@ const store = {
       order by 1, 2, 3
       on conflict do nothing
       returning occurrence_id
-    ), stored as (
-      insert into occurrences (organization_id, id, project_id, application_id, event_id, priority, context, options,
-        correlation_id, key_id, due_at, expires_at, created_at, traceparent)
+    ), accepted as (
+      insert into ${occurrences} as o (organization_id, id, project_id, application_id, event_id, priority, context, options,
+        correlation_id, key_id, due_at, expires_at, created_at, traceparent, status, deliveries, suppressed, reason,
+        completed_at)
       select organization_id, id, project_id, application_id, event_id, priority, context, options,
-        correlation_id, key_id, coalesce(due_at, created_at), expires_at, created_at, traceparent
+        correlation_id, key_id, coalesce(due_at, created_at), expires_at, created_at, traceparent,
+        coalesce(status, 'accepted'), coalesce(deliveries, 0), coalesce(suppressed, 0), reason,
+        case when status = 'completed' then now() end
       from given where idempotency is null or id in (select occurrence_id from claimed)
       on conflict do nothing
-      returning organization_id, event_id, created_at, priority, options -> 'dry_run' is distinct from 'true' as counts
+      returning ${returning}, o.created_at, o.priority, o.options -> 'dry_run' is distinct from 'true' as counts
     ), counted as (
       insert into trigger_stats (organization_id, hour, event_id, part, count)
       select organization_id, date_trunc('hour', created_at), event_id, pg_backend_pid() % 16, count(*)
-      from stored where counts group by 1, 2, 3, 4 order by 1, 2, 3, 4
+      from accepted where counts group by 1, 2, 3, 4 order by 1, 2, 3, 4
       on conflict (organization_id, hour, event_id, part) do update set count = trigger_stats.count + excluded.count
-    )
-    select case when $2::boolean then
-        pg_notify('belfry_work', (select string_agg(distinct priority::text, ' ') from stored)) end,
+    )`;
+
+// One autocommitted statement per batch, which also wakes the workers once.
+const store = {
+  name: 'store_occurrences',
+  text: `
+    with ${acceptText()}
+    select (select pg_notify('belfry_work', string_agg(distinct priority::text, ' ')) from accepted having count(*) > 0),
       array(select occurrence_id from claimed) as claimed`,
 };
 
@@ -108,9 +130,8 @@ const findClaims = {
 export async function storeOccurrencesAcrossTenants(
   writer: Writer,
   items: EncodedOccurrence[],
-  announce = true,
 ): Promise<StoredOccurrence[]> {
-  const values = [toJsonArray(items), announce];
+  const values = [toJsonArray(items)];
   const { rows } = await writer.query<{ claimed: string[] }>({ ...store, values });
   const claimed = new Set(rows[0]!.claimed);
   const contested = items.filter(item => item.idempotency && !claimed.has(item.id));
@@ -125,56 +146,6 @@ export async function storeOccurrencesAcrossTenants(
       throw new AppError('service.unavailable', 'the idempotency key has just expired; send the request again');
     return claim.body_hash === item.idempotency!.body_hash ? { id: claim.occurrence_id } : { conflict: 'idempotency' };
   });
-}
-
-/** A worker in this process that can expand occurrences right away, without reading them from the queue. */
-export interface OccurrenceReceiver {
-  /** Whether it has nothing else to do first. */
-  readonly isReady: boolean;
-  handOver(occurrences: ClaimedOccurrence[]): void;
-}
-
-/**
- * Stores a batch and hands it over to the worker, if it is ready. The queue is the fallback: an occurrence that gets lost on
- * the way is found by the next scan for due work.
- */
-export async function storeAndHandOverAcrossTenants(
-  writer: Writer,
-  items: EncodedOccurrence[],
-  receiver: OccurrenceReceiver,
-): Promise<StoredOccurrence[]> {
-  const handed = receiver.isReady ? items.map(toClaimed).filter(one => one !== undefined) : [];
-  const results = await storeOccurrencesAcrossTenants(writer, items, handed.length < items.length);
-  const isNew = new Set(results.map(result => 'id' in result && result.id));
-  const stored = handed.filter(({ id }) => isNew.has(id));
-  if (stored.length > 0) receiver.handOver(stored);
-  return results;
-}
-
-/** Returns the occurrence as it is read from the ledger; undefined if it is large or not due yet. */
-function toClaimed({ value }: EncodedOccurrence): ClaimedOccurrence | undefined {
-  if (typeof value === 'string' || value.due_at) return undefined;
-  return {
-    organization_id: value.organization_id,
-    id: value.id,
-    project_id: value.project_id,
-    application_id: value.application_id,
-    event_id: value.event_id,
-    priority: value.priority,
-    context: inStoredOrder(value.context) as JsonObject,
-    options: inStoredOrder(value.options) as JsonObject,
-    cursor: null,
-    deliveries: 0,
-    correlation_id: value.correlation_id ?? null,
-    key_id: value.key_id ?? null,
-    due_at: value.created_at,
-    expires_at: value.expires_at ?? null,
-    created_at: value.created_at,
-    cancelled_at: null,
-    acknowledged_at: null,
-    resolved_at: null,
-    traceparent: value.traceparent ?? null,
-  };
 }
 
 interface IdempotencyClaim {

@@ -3,22 +3,19 @@
  * crash resumes where it stopped:
  *
  * - First pages, of many occurrences at once, are locked, decided and stored in one transaction. That is all that
- *   nearly every occurrence needs. Occurrences that were handed over in memory are not locked, but stored only if they
- *   are still waiting: usually that is one statement.
+ *   nearly every occurrence needs. Triggers that are decided before they are stored do not even need that: see
+ *   accept/decided.ts.
  * - Further pages of a fan-out, one occurrence at a time, are claimed by `owner`. A lock would delay the outcomes of
  *   earlier pages, which are counted in the same row.
  */
 import type pg from 'pg';
 import type { OccurrenceOutcome } from '../../../core/decision/outcome.ts';
 import type { JsonObject } from '../../../core/json.ts';
-import { inLedgerTransaction } from '../../connection/transaction.ts';
 import type { OccurrenceFacts } from '../../history/occurrences.ts';
 import { columnsText, rowParameters } from '../columns.ts';
 import { addSuppressedAcrossTenants, type SuppressedCount } from '../counts.ts';
 import type { Cursor } from '../cursor.ts';
 import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from '../deliver/deliveries.ts';
-import { monthly, parentTables, queryMonthAcrossTenants } from '../months.ts';
-import { stoppedText } from '../moving-text.ts';
 import { type ClaimRequest, claimText, claimValues, lockText, lockValues } from '../round-robin.ts';
 import { outstandingText } from '../status-text.ts';
 import { beginStepsAcrossTenants, type NewStep } from '../steps/new-steps.ts';
@@ -101,51 +98,26 @@ const pageRows = rowParameters<ExpansionPage>({
   suppressed: ['integer', countSuppressed],
   priority: ['smallint', page => page.priority],
   cursor: ['jsonb', page => page.cursor && JSON.stringify(page.cursor)],
-  reason: ['text', page => (page.deliveries.length === 0 || page.reason?.startsWith('limit.') ? page.reason : null)],
+  reason: ['text', reasonAfter],
   due_at: ['timestamptz', page => page.retryAt ?? null],
 });
-
-/** SQL text: stores the state of occurrences after their first pages, the `rows` of `pageRows`. */
-const advancedText = (rows: string, condition = '', { occurrences } = parentTables) => `advanced as (
-      update ${occurrences} o set status = p.status, deliveries = p.deliveries, suppressed = p.suppressed,
-        priority = p.priority, cursor = p.cursor, reason = p.reason, due_at = coalesce(p.due_at, o.due_at),
-        completed_at = case when p.status = 'completed' then now() end,
-        outcome = case when p.status = 'sending' then 'sending' else o.outcome end
-      from ${rows} as p (${pageRows.names})
-      where o.organization_id = p.organization_id and o.id = p.id ${condition}
-      returning ${completedColumns}, case when o.status = 'completed' then o.outcome end as outcome
-    ), ${completionEventsText('advanced')}`;
 
 // First pages of any number of occurrences. All rows are new, so the counts are known in advance. The parts of this
 // statement are not joined: that took quadratic time.
 const storeFirst = {
   name: 'store_first_pages',
   text: `
-    with ${storeDeliveriesText({ owner: '$1', first: 2 })}, ${advancedText(pageRows.unnest(2 + newDeliveryCount))}
+    with ${storeDeliveriesText({ owner: '$1', first: 2 })}, advanced as (
+      update occurrences o set status = p.status, deliveries = p.deliveries, suppressed = p.suppressed,
+        priority = p.priority, cursor = p.cursor, reason = p.reason, due_at = coalesce(p.due_at, o.due_at),
+        completed_at = case when p.status = 'completed' then now() end,
+        outcome = case when p.status = 'sending' then 'sending' else o.outcome end
+      from ${pageRows.unnest(2 + newDeliveryCount)} as p (${pageRows.names})
+      where o.organization_id = p.organization_id and o.id = p.id
+      returning ${completedColumns}, case when o.status = 'completed' then o.outcome end as outcome
+    ), ${completionEventsText('advanced')}
     select ${storedIdsText}, array(select outcome from advanced) as outcomes`,
 };
-
-// Stores the pages of those occurrences that are still as they were handed over; the others are left to the queue. Its
-// first part locks the tables in the same order as a transaction for the ledger does.
-const storeHanded = monthly({
-  name: 'store_handed_pages',
-  text: tables => `
-    with tables as (select from ${tables.deliveries} where false),
-    ${advancedText(
-      pageRows.unnest(3 + newDeliveryCount),
-      `and o.status = $2::text and o.acknowledged_at is null and o.resolved_at is null
-        and o.organization_id <> all(${stoppedText})`,
-      tables,
-    )},
-    ${storeDeliveriesText({
-      owner: '$1',
-      first: 3,
-      condition: 'where g.occurrence_id = any(array(select id from advanced))',
-      deliveries: tables.deliveries,
-    })}
-    select ${storedIdsText}, array(select id from stored) as inserted, array(select id from advanced) as advanced,
-      array(select outcome from advanced) as outcomes`,
-});
 
 /** Locks due occurrences until the transaction ends. */
 export async function lockAcceptedAcrossTenants(
@@ -183,7 +155,7 @@ export async function storeFirstPagesAcrossTenants<Planned extends NewDelivery>(
   });
   if (pages.some(hasMore)) {
     await storing;
-    await storeMore(client, pages);
+    await storeMoreAcrossTenants(client, pages);
   }
   const [{ rows }] = await Promise.all([storing, commit()]);
   const { stored_at, ids, outcomes } = rows[0]!;
@@ -192,47 +164,15 @@ export async function storeFirstPagesAcrossTenants<Planned extends NewDelivery>(
   return { stored, ended: outcomes.filter(outcome => outcome !== null) };
 }
 
-/**
- * Stores the first pages of occurrences that were handed over, and returns the ids of those that were still waiting. Fails
- * with a unique violation, storing nothing, as above.
- */
-export async function storeHandedPagesAcrossTenants<Planned extends NewDelivery>(
-  pool: pg.Pool,
-  owner: number,
-  pages: ExpansionPage<Planned>[],
-): Promise<StoredPages<Planned> & { advanced: Set<string> }> {
-  const values = [owner, 'accepted', ...newDeliveryValues(pages), ...pageRows.values(pages)];
-  type Row = { stored_at: Date; ids: string[]; inserted: string[]; advanced: string[]; outcomes: OccurrenceOutcome[] };
-  const { rows } = pages.some(hasMore)
-    ? await inLedgerTransaction(pool, async client => {
-        const result = await client.query<Row>({ ...storeHanded.parent, values });
-        const advanced = new Set(result.rows[0]!.advanced);
-        await storeMore(
-          client,
-          pages.filter(({ id }) => advanced.has(id)),
-        );
-        return result;
-      })
-    : await queryMonthAcrossTenants<Row>(
-        pool,
-        storeHanded,
-        pages.map(({ id }) => id),
-        values,
-      );
-  const { stored_at, ids, inserted, advanced, outcomes } = rows[0]!;
-  const paired = pairWithIds(pages, ids, inserted);
-  const stored = pages.flatMap((page, i) => claimedDeliveries(page, paired[i]!, { owner, at: stored_at }));
-  return { stored, ended: outcomes.filter(outcome => outcome !== null), advanced: new Set(advanced) };
-}
-
 const isSuppressed = ({ status }: NewDelivery) => status === 'suppressed';
 
 /** Returns whether a page needs more than the statement that stores its deliveries. */
-function hasMore({ steps, deliveries, unexpanded }: ExpansionPage): boolean {
+export function hasMore({ steps, deliveries, unexpanded }: ExpansionPage): boolean {
   return unexpanded !== undefined || (steps?.length ?? 0) > 0 || deliveries.some(isSuppressed);
 }
 
-async function storeMore(client: pg.PoolClient, pages: ExpansionPage[]): Promise<void> {
+/** Stores the rest, in the same transaction. */
+export async function storeMoreAcrossTenants(client: pg.PoolClient, pages: ExpansionPage[]): Promise<void> {
   await beginStepsAcrossTenants(client, pages);
   for (const { organization_id, id, unexpanded } of pages) {
     if (unexpanded) await recordUnexpanded(client, organization_id, id, unexpanded);
@@ -242,6 +182,21 @@ async function storeMore(client: pg.PoolClient, pages: ExpansionPage[]): Promise
 
 function countSuppressed({ deliveries }: ExpansionPage): number {
   return deliveries.filter(isSuppressed).length;
+}
+
+/** Returns what is stored with an occurrence after its first page, which was its last. */
+export function stateAfter(page: ExpansionPage) {
+  return {
+    status: statusAfter(page),
+    deliveries: page.deliveries.length,
+    suppressed: countSuppressed(page),
+    reason: reasonAfter(page),
+  };
+}
+
+/** A reason is kept only if nothing, or not everything, was sent. */
+function reasonAfter({ deliveries, reason }: ExpansionPage): string | null {
+  return deliveries.length === 0 || reason?.startsWith('limit.') ? reason : null;
 }
 
 function statusAfter(page: ExpansionPage): string {
