@@ -172,6 +172,7 @@ test('the queue and the pauses are reported, and held work does not count as pen
     {
       kind: 'event',
       path: 'shop/web/go',
+      id: null,
       scope: 'all',
       reason: null,
       since: expect.any(String),
