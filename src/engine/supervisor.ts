@@ -77,12 +77,8 @@ export interface SupervisorOptions {
 
 /** How long a scrape waits for the engine's metrics: a blocked engine has none. */
 const metricsTimeoutMs = 2_000;
-/**
- * How long triggers wait for the engine before the API stores them itself, and for how long it then does so without asking: longer each
- * time, because on a machine that is short of CPU time the engine is always late.
- */
+/** How long triggers wait for the engine before the API stores them itself. */
 const offerMs = 25;
-const offerAgainMs = { first: 1_000, max: 60_000 };
 const restartMs = { first: 500, max: 30_000 };
 /** A thread that ran for this long is restarted without delay. */
 const stableAfterMs = 60_000;
@@ -96,8 +92,6 @@ export class Supervisor {
   /** Who waits for the answer to each offer. */
   readonly #offers = new Map<number, (accepted: ReadonlySet<string>) => void>();
   #lastOffer = 0;
-  #offersAgainAt = 0;
-  #offerAgainMs = offerAgainMs.first;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
@@ -122,7 +116,7 @@ export class Supervisor {
 
   /** Whether the engine can decide triggers right away. */
   get isReady(): boolean {
-    return this.#thread !== undefined && this.#marker.isReady && performance.now() >= this.#offersAgainAt;
+    return this.#thread !== undefined && this.#marker.isReady;
   }
 
   /**
@@ -134,14 +128,13 @@ export class Supervisor {
     return new Promise(resolve => {
       const timer = setTimeout(() => {
         this.#offers.delete(offer);
-        this.#offersAgainAt = performance.now() + this.#offerAgainMs;
-        this.#offerAgainMs = Math.min(2 * this.#offerAgainMs, offerAgainMs.max);
+        // It is busy, and says so itself once it is not.
+        this.#marker.isReady = false;
         resolve(new Set());
       }, offerMs);
       this.#offers.set(offer, accepted => {
         clearTimeout(timer);
         this.#offers.delete(offer);
-        this.#offerAgainMs = Math.max(offerAgainMs.first, this.#offerAgainMs - offerMs);
         resolve(accepted);
       });
       this.#thread?.postMessage({ offer, triggers } satisfies ThreadRequest);
