@@ -150,7 +150,7 @@ async function find(deps: Deps, { slugs: [org = '', prj, app, evt], channel, key
     if (event) return { noun: 'event', id: event.id, path: slugs };
     if (application) return { noun: 'application', id: application.id, path: slugs };
     if (project) return { noun: 'project', id: project.id, path: slugs };
-    return { noun: 'organization', id: organizationId, path: '' };
+    return { noun: 'organization', id: organizationId, path: org };
   };
   return { organizationId, found: await found() };
 }

@@ -97,10 +97,12 @@ test('the reason of a pause is shown wherever the pause is, and cleared on resum
     await tenant.post(`${at}pause/`, { reason: path });
     expect(await get(at)).toMatchObject({ paused: true, paused_reason: path });
     const waiting = await tenant.trigger();
-    const summary = `Held, and sent when the pause ends: the event or its application is paused: ${path}.`;
+    const summary = `Held, and sent when the pause ends: the event, its application, project, organization or API key is paused: ${path}.`;
     await eventually(async () => expect(await get(`${org}/occurrence/${waiting}/`)).toMatchObject({ summary }));
     expect((await get(`${org}/occurrence/${waiting}/why/?user=a@x.test`)).answers).toMatchObject([
-      { explanation: `It is held, and sent when the pause ends: the event or its application is paused: ${path}.` },
+      {
+        explanation: `It is held, and sent when the pause ends: the event, its application, project, organization or API key is paused: ${path}.`,
+      },
     ]);
     expect((await pausedOf('')).body).toMatchObject([{ reason: path }]);
     await tenant.post(`${at}resume/`);

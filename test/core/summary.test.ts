@@ -113,7 +113,7 @@ test.each<[OccurrenceState, SummaryCounts, Partial<SummaryFacts>, string]>([
     'held',
     {},
     { reason: 'event.paused' },
-    'Held, and sent when the pause ends: the event or its application is paused.',
+    'Held, and sent when the pause ends: the event, its application, project, organization or API key is paused.',
   ],
   [
     'held',

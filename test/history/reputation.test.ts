@@ -88,7 +88,7 @@ test('too many permanent bounces hold bulk messages until the channel is resumed
   const audit = await tenant.ask({ path: `/api/o/${tenant.slug}/audit/?noun=channel&action=pause` });
   expect(audit.body).toMatchObject([{ path: 'sandbox', after: { scope: 'bulk', reason, bounced: 11 } }]);
 
-  expect((await resume(tenant)).body).toEqual({ paused: false, released: 1 });
+  expect((await resume(tenant)).body).toEqual({ paused: false, released: 1, dropped: 0 });
   expect(await tenant.outcomes(held)).toEqual([`${last} sent`]);
   expect(await pausesOf(tenant)).toEqual([]);
   await receiver.close();
@@ -174,9 +174,12 @@ test('the command line lists, pauses and resumes channels, with the database and
     expect((await run('list'))[1]).toMatch(
       /^sandbox {2}email {2}bulk paused {2}0 +0 % +0 % +9 % of 300 messages bounced/m,
     );
-    expect(await run('resume', 'sandbox')).toEqual([0, 'Resumed sandbox. Released from pauses: 0.\n']);
+    expect(await run('resume', 'sandbox')).toEqual([
+      0,
+      `Resumed ${tenant.slug} channel sandbox. Released from pauses: 0.\n`,
+    ]);
     const paused = await run('pause', 'sandbox', '--reason', 'wrong price');
-    expect(paused).toEqual([0, 'Paused sandbox. Messages are held until you resume it.\n']);
+    expect(paused).toEqual([0, `Paused ${tenant.slug} channel sandbox. Messages are held until you resume it.\n`]);
     expect((await run('list'))[1]).toMatch(/^sandbox {2}email {2}paused .* wrong price$/m);
     await run('resume', 'sandbox');
     expect((await run('list'))[1]).toMatch(/^sandbox {2}email {2}enabled /m);

@@ -131,13 +131,15 @@ test('what a paused event holds is not explained as not sent, and those left out
   await tenant.post(`${tenant.event}pause/`);
   const held = await tenant.trigger();
   await eventually(async () => expect(await tenant.occurrence(held)).toMatchObject({ outcome: 'held' }));
-  const text = 'Held, and sent when the pause ends: the event or its application is paused.';
+  const text =
+    'Held, and sent when the pause ends: the event, its application, project, organization or API key is paused.';
   const explanation = await why(tenant, held, 'a@x.test');
   expect(explanation).toMatchObject({ final: false, summary: text });
   expect(explanation.answers).toEqual([
     expect.objectContaining({
       state: 'held',
-      explanation: 'It is held, and sent when the pause ends: the event or its application is paused.',
+      explanation:
+        'It is held, and sent when the pause ends: the event, its application, project, organization or API key is paused.',
     }),
   ]);
   expect((await why(tenant, held, 'b@x.test')).answers[0]).toMatchObject({

@@ -99,10 +99,10 @@ const references: Record<string, (tenants: Tenants) => Reference> = {
 const plain = new Set(
   `_mode acknowledge action actions active addresses after allowed_networks app assign_to_preferred_channel attachment_bytes attachments auth
   avatar body brand_color cause channel_defaults channel_type concurrency content_id context context_schema custom_fields dedup_key default delay
-  deliveries deliveries_per_trigger description detail digest dry_run email enabled endpoint environs every expires_at
+  deliveries deliveries_per_trigger description detail digest drop dry_run email enabled endpoint environs every expires_at
   expires_in extra_context filter first first_name for from give_up_after idempotency_key items key keys kind label last_name
   locale locales locked logo_url max max_bounce_percent max_complaint_percent max_key_lifetime_days max_per_day message more name notify_resolved on_unknown options
-  organization overflow overlap overrides p256dh per permissions platform preferences priority provider providers prune quiet_hours
+  organization overflow overlap overrides p256dh per per_second permissions platform preferences priority provider providers prune quiet_hours
   rate_per_second reason repeat reputation_guard requests_per_second required resolve retention_days retry role secret send_at slug steps
   stored_messages strict subject target throttle timezone token track trigger triggers_per_second type types unless url use users value
   weekdays`.split(/\s+/),

@@ -12,7 +12,7 @@ import { findQuietEnd, type QuietHours, spreadMs } from './quiet-hours.ts';
 export const reasons = {
   'event.missing': 'the event has been deleted',
   'event.inactive': 'the event has been switched off',
-  'event.paused': 'the event, something it belongs to, or the key that triggered it is paused',
+  'event.paused': 'the event, its application, project, organization or API key is paused',
   dropped: 'it was held by a pause, and dropped when the pause ended',
   'channel.paused': 'the channel is paused',
   'channel.bulk_paused': 'bulk messages of the channel are paused, because too many bounced or were reported as spam',

@@ -58,6 +58,7 @@ const ResumeState = Type.Object({
 /** Returns what the services pause or resume. */
 function targetOf(noun: Pausable, call: SomeResources) {
   const { id } = call[noun as 'event']!;
+  if (noun === 'organization') return { noun, id, path: call.organization!.slug };
   return { noun, id, path: noun === 'key' ? call.key!.name : slugPathOf(call) };
 }
 
