@@ -12,19 +12,26 @@ const holders = [
   ['keys', 'key_id'],
 ] as const;
 
-const holderText = (occurrence: string, [table, column]: (typeof holders)[number], columns: string) => {
+const holderText = (occurrence: string, [table, key]: (typeof holders)[number], column: string) => {
   const own = table === 'organizations' ? '' : `r.organization_id = ${occurrence}.organization_id and`;
-  return `(select ${columns} from ${table} r where ${own} r.id = ${occurrence}.${column} and r.paused_at is not null)`;
+  return `(select r.${column} from ${table} r where ${own} r.id = ${occurrence}.${key} and r.paused_at is not null)`;
 };
 
-/** SQL text: whether an occurrence is paused by what it belongs to, or by the key that triggered it; `occurrence` is its alias. */
+/**
+ * SQL text: whether an occurrence is paused by what it belongs to, or by the key that triggered it; `occurrence` is its alias. Each is
+ * looked up by its key: with `exists`, the planner may read whole tables.
+ */
 export function isPausedText(occurrence: string): string {
-  return `(${holders.map(one => `exists ${holderText(occurrence, one, '')}`).join(' or ')})`;
+  return `(${firstOf(occurrence, 'paused_at')} is not null)`;
 }
 
 /** SQL text: what the user who paused it gave as the reason. */
 export function pauseReasonText(occurrence: string): string {
-  return `coalesce(${holders.map(one => holderText(occurrence, one, 'r.paused_reason')).join(', ')})`;
+  return firstOf(occurrence, 'paused_reason');
+}
+
+function firstOf(occurrence: string, column: string): string {
+  return `coalesce(${holders.map(one => holderText(occurrence, one, column)).join(', ')})`;
 }
 
 /**
