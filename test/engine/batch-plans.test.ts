@@ -1,6 +1,8 @@
 /**
  * A statement that handles many rows reads a few for each of them, also while the statistics know only another tenant, or
  * nothing: planned for the few rows that those promise, it would read a whole table or list for each.
+ *
+ * @module-tag sweep
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { uuidv7 } from '../../src/core/ids.ts';

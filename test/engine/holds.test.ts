@@ -31,6 +31,6 @@ test('resuming releases and counts held work of this organization only', async (
   expect([mine, theirs]).toEqual([4, 4]);
   const path = '/api/o/acme/p/shop/a/web/e/order-paid/resume/';
   const resumed = await ask(service.address, { method: 'POST', path, key: acme.keys.all });
-  expect(resumed.body, resumed.text).toEqual({ paused: false, released: mine });
+  expect(resumed.body, resumed.text).toEqual({ paused: false, released: mine, dropped: 0 });
   expect([await held(acme.id), await held(rival.id)]).toEqual([0, theirs]);
 });
