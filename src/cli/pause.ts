@@ -98,8 +98,9 @@ function parseTarget(
   if (channel !== undefined && key !== undefined) throw usageError('choose --channel or --key, not both');
   if (key !== undefined && slugs.length > 1) throw usageError('--key needs ORG alone: keys belong to the organization');
   if (channel !== undefined && slugs.length > 2) throw usageError('--channel needs ORG or ORG/PRJ');
-  const part = channel !== undefined ? ` channel ${channel}` : key !== undefined ? ` key ${key}` : '';
-  return { name: `${path}${part}`, slugs, channel, key };
+  const [, prj] = slugs;
+  const name = channel === undefined ? (key ?? path) : prj ? `${prj}/${channel}` : channel;
+  return { name, slugs, channel, key };
 }
 
 interface Change<Result> {

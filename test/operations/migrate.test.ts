@@ -19,7 +19,7 @@ import { runSql } from '../support/sql.ts';
 /** Writes the migrations of 0.1.0 and a later one into a folder. */
 async function writeMigrations(later: string): Promise<URL> {
   const folder = await mkdtemp(path.join(tmpdir(), 'belfry-migrations-'));
-  await cp(new URL('../../migrations/0001_initial.sql', import.meta.url), path.join(folder, '0001_initial.sql'));
+  await cp(new URL('../../migrations/', import.meta.url), folder, { recursive: true });
   await writeFile(path.join(folder, '9998_later.sql'), later);
   return pathToFileURL(`${folder}/`);
 }

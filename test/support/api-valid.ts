@@ -183,6 +183,12 @@ const byRoute: Record<string, (tenants: Tenants) => unknown> = {
   revokeKey: ({ acme }) => ({ key: keyIdOf(acme.keys.onProject) }),
   rotateKey: () => ({ overlap: '24h' }),
   changePassword: () => ({ current: 'correct horse battery', password: 'correct horse battery' }),
+  ...Object.fromEntries(
+    ['Organization', 'Project', 'Application', 'Event', 'Key', 'OrganizationChannel', 'ProjectChannel'].map(name => [
+      `resume${name}`,
+      () => ({ per_second: 10, drop: false }),
+    ]),
+  ),
 };
 
 const channel = {

@@ -8,7 +8,7 @@ import { countText, endedText } from '../counts.ts';
 import { type LedgerTables, monthly, parentTables, queryMonthAcrossTenants } from '../months.ts';
 import { stoppedText } from '../moving-text.ts';
 import { type ClaimRequest, claimText, claimValues } from '../round-robin.ts';
-import { waitingList } from '../status-text.ts';
+import { isWaitingText } from '../status-text.ts';
 import { deliveryEventColumns, deliveryEventsText } from '../webhooks/events.ts';
 
 export interface NewDelivery {
@@ -114,7 +114,7 @@ const claimThese = {
         as given (organization_id, occurrence_id, id, due_at)
       join deliveries d on d.organization_id = given.organization_id and d.occurrence_id = given.occurrence_id
         and d.id = given.id
-      where d.status in ${waitingList} and d.due_at = given.due_at and d.organization_id <> all(${stoppedText})
+      where ${isWaitingText('d')} and d.due_at = given.due_at and d.organization_id <> all(${stoppedText})
       for update of d skip locked
     )
     update deliveries d set owner = $1, ${sending}

@@ -9,6 +9,7 @@ import { endedStatuses } from '../../../core/history/statuses.ts';
 import { inLedgerTransaction } from '../../connection/transaction.ts';
 import { countText, endedText } from '../counts.ts';
 import { type Settlement, type SettleResult, settlementRows, settlingText } from '../deliver/deliveries.ts';
+import { isSendingText } from '../status-text.ts';
 import { deliveryEventColumns, deliveryEventsText, eventColumns } from '../webhooks/events.ts';
 import {
   applyRemovals,
@@ -76,8 +77,8 @@ const postpone = {
 const leave = {
   name: 'leave_digest',
   text: `
-    update deliveries set digest_id = null
-    where organization_id = $1 and occurrence_id = $2 and id = $3 and status = 'sending' and attempts = $4`,
+    update deliveries d set digest_id = null
+    where d.organization_id = $1 and d.occurrence_id = $2 and d.id = $3 and ${isSendingText('d')} and d.attempts = $4`,
 };
 
 /**
