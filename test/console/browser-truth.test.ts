@@ -67,6 +67,13 @@ async function untilOutcome(id: string, outcome: string): Promise<void> {
   });
 }
 
+/** Sends what the pause holds. */
+async function resumeFrom(name: string): Promise<void> {
+  await button(name).click();
+  expect(await axeViolations(page)).toEqual([]);
+  await dialog().getByRole('button', { name: 'Resume' }).click();
+}
+
 test('every page affected by a pause shows how much is waiting and can resume it', async () => {
   await page.goto('/o/demo/channels/hooks');
   await button('Pause').click();
@@ -87,7 +94,7 @@ test('every page affected by a pause shows how much is waiting and can resume it
   await page.getByText('3 held').waitFor();
   // A rate of one per day is not shown as zero.
   await page.getByText('Under 0.1 per hour').waitFor();
-  await button('Resume hooks').click();
+  await resumeFrom('Resume hooks');
   await page.getByText('Resumed hooks. 3 waiting messages will now be sent.').waitFor();
   await banner('Channel hooks').waitFor({ state: 'detached' });
   await untilOutcome(id, 'sent');
@@ -100,10 +107,10 @@ test('every page affected by a pause shows how much is waiting and can resume it
   await banner('Event shop/web/alert')
     .getByText(/(1 occurrence is|1 message is|[23] messages are) waiting\./)
     .waitFor();
-  await button('Resume shop/web/alert').click();
+  await resumeFrom('Resume shop/web/alert');
   await banner('Application shop/web').waitFor();
   await page.goto('/o/demo/events');
-  await button('Resume shop/web').click();
+  await resumeFrom('Resume shop/web');
   await page.getByText(/Resumed shop\/web\. (1 waiting message|[23] waiting messages) will now be sent\./).waitFor();
   await waitFor('all of them to be sent', async () => {
     const { body } = await ask({ path: '/api/o/demo/occurrence/?limit=50' });

@@ -50,6 +50,8 @@ interface Branch {
 }
 
 const maxSkeletons = 16;
+/** Outputs and conditions of a plain template: they are not counted when it is filled. */
+const maxPlainSteps = 100;
 
 export interface TemplateOutput {
   skeleton: string;
@@ -163,7 +165,17 @@ function toSkeleton(steps: readonly Step[], chosen: string): string {
 
 function toPlainTemplate(nodes: readonly Node[]): PlainTemplate | undefined {
   const steps = toSteps(nodes);
-  return steps && { steps, skeletons: new Map() };
+  return steps && countSteps(steps) <= maxPlainSteps ? { steps, skeletons: new Map() } : undefined;
+}
+
+function countSteps(steps: readonly Step[]): number {
+  let count = 0;
+  for (const step of steps) {
+    if (typeof step === 'string') continue;
+    count++;
+    if ('branches' in step) for (const branch of step.branches) count += 1 + countSteps(branch.steps);
+  }
+  return count;
 }
 
 function toSteps(nodes: readonly Node[]): Step[] | undefined {
