@@ -14,7 +14,7 @@ import { inLedgerTransaction } from '../connection/transaction.ts';
 import { countText, endedText } from './counts.ts';
 import { addAttemptText, mayHaveArrivedText, type SettleResult } from './deliver/deliveries.ts';
 import { carriedColumns, carryText, lockDigestOf, lockDigestsOfAcrossTenants } from './digests/digest-outcomes.ts';
-import { isSendingText, outstandingText } from './status-text.ts';
+import { hasStatusText, outstandingText } from './status-text.ts';
 import { completedColumns, completionEventsText } from './webhooks/events.ts';
 
 /** The first half of the lock's key, "belf" in ASCII, to avoid conflicts with other programs. */
@@ -299,7 +299,7 @@ const countCrashText = `
         reason = case when d.crashes + 1 >= $4 then 'crashed' else d.reason end,
         owner = case when d.crashes + 1 >= $4 then null else d.owner end
       from occurrences o
-      where d.organization_id = $1 and d.occurrence_id = $2 and d.id = $3 and ${isSendingText('d')}
+      where d.organization_id = $1 and d.occurrence_id = $2 and d.id = $3 and ${hasStatusText('d', 'sending')}
         and o.organization_id = $1 and o.id = $2
       returning ${carriedColumns}, o.event_id, o.due_at as since
     ), ${carryText('changed')}, ${countText('all_changed')}

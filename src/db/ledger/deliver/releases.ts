@@ -7,7 +7,7 @@ import type pg from 'pg';
 import { priorities } from '../../../core/trigger.ts';
 import { isPausedText, type Pausable } from '../../configuration/pauses.ts';
 import type { Db } from '../../connection/pool.ts';
-import { waitingList } from '../status-text.ts';
+import { hasStatusText, waitingList } from '../status-text.ts';
 
 /** SQL text: held occurrences and deliveries that are no longer paused, of all organizations or of one. */
 const freeText = (organization?: string) => `free_occurrences as (
@@ -159,7 +159,7 @@ const releaseRetriesPage = {
       select d.organization_id, d.occurrence_id, d.id from page p
       join deliveries d on d.organization_id = p.organization_id and d.occurrence_id = p.occurrence_id and d.id = p.id
       where p.channel_id = $2 and p.status = 'retrying' and p.reason in ('provider.paused', 'provider.failed', 'unknown')
-        and d.status = 'retrying'
+        and ${hasStatusText('d', 'retrying')}
       limit $5 for update of d skip locked
     ), released as (
       update deliveries d set due_at = now() from chosen c

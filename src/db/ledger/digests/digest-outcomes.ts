@@ -9,7 +9,7 @@ import { endedStatuses } from '../../../core/history/statuses.ts';
 import { inLedgerTransaction } from '../../connection/transaction.ts';
 import { countText, endedText } from '../counts.ts';
 import { type Settlement, type SettleResult, settlementRows, settlingText } from '../deliver/deliveries.ts';
-import { isSendingText } from '../status-text.ts';
+import { hasStatusText } from '../status-text.ts';
 import { deliveryEventColumns, deliveryEventsText, eventColumns } from '../webhooks/events.ts';
 import {
   applyRemovals,
@@ -78,7 +78,7 @@ const leave = {
   name: 'leave_digest',
   text: `
     update deliveries d set digest_id = null
-    where d.organization_id = $1 and d.occurrence_id = $2 and d.id = $3 and ${isSendingText('d')} and d.attempts = $4`,
+    where d.organization_id = $1 and d.occurrence_id = $2 and d.id = $3 and ${hasStatusText('d', 'sending')} and d.attempts = $4`,
 };
 
 /**
