@@ -9,11 +9,13 @@ import { type Command, type Terminal, usageError } from './command.ts';
 import { printable } from './format.ts';
 import { remoteOf } from './remote.ts';
 
-export const pauseTarget = 'ORG[/PRJ[/APP[/EVT]]] [--channel CHANNEL | --key KEY]';
+/** The ways to name what is paused, with the other options of a command. */
+export const usageWith = (options: string): string =>
+  ['ORG[/PRJ[/APP[/EVT]]]', 'ORG[/PRJ] --channel CHANNEL', 'ORG --key KEY'].map(one => `${one} ${options}`).join(' | ');
 
 export const pause: Command = {
   name: 'pause',
-  usage: `${pauseTarget} [--reason TEXT] [--json]`,
+  usage: usageWith('[--reason TEXT] [--json]'),
   summary: 'Stop sending: hold the messages of an organization or of a part of it.',
   details: `Triggers are still accepted. Everything that is not sent yet is held until \`belfry resume\` sends or drops it; a message that
 a provider is just accepting may still arrive. Name what to pause:
@@ -99,7 +101,8 @@ function parseTarget(
   if (key !== undefined && slugs.length > 1) throw usageError('--key needs ORG alone: keys belong to the organization');
   if (channel !== undefined && slugs.length > 2) throw usageError('--channel needs ORG or ORG/PRJ');
   const [, prj] = slugs;
-  const name = channel === undefined ? (key ?? path) : prj ? `${prj}/${channel}` : channel;
+  const channelPath = prj ? `${prj}/${channel}` : channel;
+  const name = channel !== undefined ? channelPath! : key !== undefined ? `key ${key}` : path;
   return { name, slugs, channel, key };
 }
 
@@ -130,14 +133,25 @@ async function change<Result>(
   return remote.request<Result>('POST', `/api/${['o', org, ...parts, action].join('/')}/`, body);
 }
 
+const missing = [
+  ['organization.not_found', 'organization'],
+  ['project.not_found', 'project'],
+  ['application.not_found', 'application'],
+  ['event.not_found', 'event'],
+] as const;
+
 /** Finds what to pause in the database. */
 async function find(deps: Deps, { slugs: [org = '', prj, app, evt], channel, key }: Target) {
   const path = await deps.tenantCache.resolvePath({ org, prj, app, evt });
-  if (!path)
-    throw new AppError('organization.not_found', `there is no ${[org, prj, app, evt].filter(Boolean).join('/')}`);
-  const organizationId = path.organization.id;
-  const { project, application, event } = path;
-  const found = async (): Promise<pauses.PauseTarget> => {
+  const { organization, project, application, event } = path ?? {};
+  const found = [organization, project, application, event].filter(Boolean).length;
+  const named = [org, prj, app, evt].filter(slug => slug !== undefined);
+  if (!organization || found < named.length) {
+    const [code, noun] = missing[found]!;
+    throw new AppError(code, `there is no ${noun} ${named.slice(0, found + 1).join('/')}`);
+  }
+  const organizationId = organization.id;
+  const findTarget = async (): Promise<pauses.PauseTarget> => {
     if (key !== undefined) {
       const { id, name } = keyOf(await listKeys(deps.db, organizationId), key);
       return { noun: 'key', id, path: name };
@@ -153,7 +167,7 @@ async function find(deps: Deps, { slugs: [org = '', prj, app, evt], channel, key
     if (project) return { noun: 'project', id: project.id, path: slugs };
     return { noun: 'organization', id: organizationId, path: org };
   };
-  return { organizationId, found: await found() };
+  return { organizationId, found: await findTarget() };
 }
 
 function keyOf<Key extends { id: string; name: string }>(keys: Key[], idOrName: string): Key {

@@ -2,11 +2,11 @@ import { countOf } from '../lib/count-of.ts';
 import { type ResumeResult, resumeSending } from '../services/operations/resume-sending.ts';
 import { flag, readOptions } from './arguments.ts';
 import { type Command, requireDatabaseHere, type Terminal, usageError } from './command.ts';
-import { pauseTarget, resumeTarget } from './pause.ts';
+import { resumeTarget, usageWith } from './pause.ts';
 
 export const resume: Command = {
   name: 'resume',
-  usage: `${pauseTarget} [--per-second N | --drop] [--json] | --as-original [--discard-pending] [--json] | --as-copy [--json]`,
+  usage: `${usageWith('[--per-second N] [--drop] [--json]')} | --as-original [--discard-pending] [--json] | --as-copy [--json]`,
   summary: 'Resume sending after `belfry pause`, or after the database was restored or cloned.',
   details: `After \`belfry pause\`, name what to resume as you named it there. What is held is sent at once, or:
 
@@ -40,7 +40,9 @@ server is running; running processes resume within seconds. See docs/guides/back
     const values = readOptions(args, { 'as-original': flag, 'as-copy': flag, 'discard-pending': flag, json: flag });
     const isCopy = values['as-copy'] ?? false;
     if (isCopy === (values['as-original'] ?? false)) {
-      throw usageError('choose one: belfry resume --as-original or belfry resume --as-copy');
+      throw usageError(
+        'name what to resume, such as ORG. After a restore, choose one: belfry resume --as-original or belfry resume --as-copy',
+      );
     }
     requireDatabaseHere(terminal);
     const discardPending = isCopy || (values['discard-pending'] ?? false);

@@ -1,5 +1,7 @@
 /** Paused objects show how many messages wait for them, in total and for one occurrence. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createKey } from '../../src/services/identity/keys.ts';
+import { command } from '../support/command.ts';
 import { eventually } from '../support/eventually.ts';
 import { type EngineWorld, joinWorld, sandbox, type Tenant } from '../support/sink.ts';
 
@@ -120,5 +122,42 @@ test('the reason of a pause is shown wherever the pause is, and cleared on resum
     const refused = await tenant.post(`${org}/c/hooks/pause/`, { reason: bad });
     expect(refused.status).toBe(400);
     expect(refused.body.errors).toHaveProperty('reason');
+  }
+});
+
+test('the command line pauses exactly what is named, with the database and with a server', async () => {
+  const tenant = await world.tenant({ users: ['a@x.test'] });
+  const { deps, url } = world.service.runtime;
+  const { key } = await createKey(deps, tenant.slug, { name: 'cli', permissions: ['*'] });
+  const near = { DATABASE_URL: url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' };
+  const far = { BELFRY_URL: world.service.address, BELFRY_KEY: key };
+  const targets: [string[], string][] = [
+    [[tenant.slug], 'organization '],
+    [[`${tenant.slug}/shop`], 'project shop'],
+    [[`${tenant.slug}/shop/web`], 'application shop/web'],
+    [[`${tenant.slug}/shop/web/go`], 'event shop/web/go'],
+    [[tenant.slug, '--channel', 'hooks'], 'channel hooks'],
+    [[tenant.slug, '--key', 'cli'], 'key cli'],
+  ];
+  for (const env of [near, far]) {
+    for (const [target, paused] of targets) {
+      expect(await command(['pause', ...target], env)).toMatchObject({ code: 0 });
+      expect(Object.keys(await pauses(tenant))).toEqual([paused]);
+      const { stdout } = await command(['resume', ...target, '--drop', '--json'], env);
+      expect(JSON.parse(stdout)).toEqual({ paused: false, released: 0, dropped: 0 });
+    }
+    for (const target of [
+      ['shop/none'],
+      ['none'],
+      ['shop/web/none'],
+      ['', '--channel', 'none'],
+      ['', '--key', 'none'],
+    ]) {
+      const [path, ...options] = target;
+      const named = [tenant.slug, path].filter(Boolean).join('/');
+      const { code, stderr } = await command(['pause', named, ...options], env);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/none/)]);
+    }
+    expect(await pauses(tenant)).toEqual({});
   }
 });
