@@ -25,6 +25,8 @@ CREATE TABLE organizations (
   attachment_bytes_limit bigint DEFAULT '21474836480'::bigint,
   paused_at timestamptz,
   paused_reason text,
+  guard jsonb,
+  service_levels jsonb,
   CONSTRAINT organizations_pkey PRIMARY KEY (id),
   CONSTRAINT organizations_slug_key UNIQUE (slug),
   CONSTRAINT organizations_attachment_bytes_limit_check CHECK (attachment_bytes_limit > 0),
@@ -60,10 +62,13 @@ CREATE TABLE applications (
   updated_at timestamptz NOT NULL DEFAULT now(),
   paused_at timestamptz,
   paused_reason text,
+  guard jsonb,
+  pause_cause text,
   CONSTRAINT applications_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT applications_organization_id_project_id_slug_key UNIQUE (organization_id, project_id, slug),
   CONSTRAINT applications_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES projects(organization_id, id) ON DELETE CASCADE
 );
+CREATE INDEX applications_guarded ON applications (organization_id) WHERE pause_cause IS NOT NULL; -- metrics
 
 CREATE TABLE events (
   organization_id bigint NOT NULL,
@@ -78,12 +83,15 @@ CREATE TABLE events (
   category_id bigint,
   context_schema json,
   paused_reason text,
+  guard jsonb,
+  pause_cause text,
   CONSTRAINT events_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT events_organization_id_application_id_slug_key UNIQUE (organization_id, application_id, slug),
   CONSTRAINT events_organization_id_application_id_fkey FOREIGN KEY (organization_id, application_id) REFERENCES applications(organization_id, id) ON DELETE CASCADE,
   CONSTRAINT events_organization_id_category_id_fkey FOREIGN KEY (organization_id, category_id) REFERENCES categories(organization_id, id)
 );
 CREATE INDEX events_by_category ON events (organization_id, category_id) WHERE category_id IS NOT NULL;
+CREATE INDEX events_guarded ON events (organization_id) WHERE pause_cause IS NOT NULL; -- metrics
 
 CREATE TABLE channels (
   organization_id bigint NOT NULL,
@@ -140,6 +148,8 @@ CREATE TABLE users (
   quiet_hours jsonb,
   memberships jsonb,
   chosen json,
+  reach jsonb,
+  calendar_generation integer NOT NULL DEFAULT 0,
   CONSTRAINT users_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT users_organization_id_username_key UNIQUE (organization_id, username),
   CONSTRAINT users_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
@@ -158,6 +168,7 @@ CREATE TABLE addresses (
   created_at timestamptz NOT NULL DEFAULT now(),
   disabled_at timestamptz,
   disabled_reason text,
+  verified_at timestamptz,
   CONSTRAINT addresses_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT addresses_organization_id_user_id_name_value_key UNIQUE (organization_id, user_id, name, value),
   CONSTRAINT addresses_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
@@ -212,6 +223,7 @@ CREATE TABLE keys (
   rate_group text,
   paused_at timestamptz,
   paused_reason text,
+  pause_cause text,
   CONSTRAINT keys_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT keys_organization_id_name_key UNIQUE (organization_id, name),
   CONSTRAINT keys_allowed_networks_check CHECK (cardinality(allowed_networks) > 0),
@@ -220,6 +232,7 @@ CREATE TABLE keys (
   CONSTRAINT keys_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES projects(organization_id, id) ON DELETE CASCADE
 );
 CREATE INDEX keys_by_id ON keys (id);
+CREATE INDEX keys_guarded ON keys (organization_id) WHERE pause_cause IS NOT NULL; -- metrics
 
 CREATE TABLE notifications (
   organization_id bigint NOT NULL,
@@ -240,6 +253,9 @@ CREATE TABLE notifications (
   steps jsonb,
   give_up_after text,
   notify_resolved boolean NOT NULL DEFAULT false,
+  canary jsonb,
+  acknowledgement_expires text,
+  ack text,
   CONSTRAINT notifications_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT notifications_organization_id_event_id_name_key UNIQUE (organization_id, event_id, name),
   CONSTRAINT notifications_organization_id_event_id_fkey FOREIGN KEY (organization_id, event_id) REFERENCES events(organization_id, id) ON DELETE CASCADE
@@ -296,6 +312,12 @@ CREATE TABLE occurrences (
   outcome text,
   unexpanded integer,
   cancelled_by text,
+  acknowledged_until timestamptz,
+  snoozed_by text,
+  round_began_at timestamptz,
+  earlier_contexts jsonb,
+  acknowledged_users jsonb,
+  first_page_at timestamptz,
   CONSTRAINT occurrences_pkey PRIMARY KEY (organization_id, id)
 ) PARTITION BY RANGE (id);
 CREATE INDEX occurrences_by_correlation ON occurrences (organization_id, correlation_id) WHERE correlation_id IS NOT NULL; -- lists of occurrences with a correlation id
@@ -304,6 +326,14 @@ CREATE INDEX occurrences_continued ON occurrences (priority, organization_id, du
 CREATE INDEX occurrences_due ON occurrences (priority, organization_id, due_at) WHERE status = 'accepted'; -- claims of accepted occurrences
 CREATE INDEX occurrences_expanding ON occurrences (owner) WHERE status = 'expanding'; -- recovery of what a dead worker was expanding
 CREATE INDEX occurrences_held ON occurrences (event_id) WHERE (status = ANY (ARRAY['accepted', 'expanding'])) AND due_at = 'infinity'::timestamp with time zone; -- release when a pause ends
+CREATE INDEX occurrences_open ON occurrences (organization_id, (
+CASE context ->> 'severity'
+    WHEN 'critical' THEN 5
+    WHEN 'error' THEN 4
+    WHEN 'warning' THEN 3
+    WHEN 'info' THEN 1
+    ELSE 2
+END), id) WHERE acknowledged_at IS NULL AND resolved_at IS NULL AND cancelled_at IS NULL AND (dedup_key IS NOT NULL OR awaits_acknowledgement OR escalating > 0); -- open incidents, those that need attention most first
 CREATE INDEX occurrences_unacknowledged ON occurrences (organization_id, id) WHERE awaits_acknowledgement; -- the board of escalations
 
 CREATE TABLE occurrences_rest PARTITION OF occurrences DEFAULT;
@@ -351,6 +381,8 @@ CREATE TABLE deliveries (
   released_at timestamptz,
   retry_since timestamptz,
   worker_deaths smallint,
+  variant text,
+  acted_at timestamptz,
   CONSTRAINT deliveries_pkey PRIMARY KEY (organization_id, occurrence_id, id)
 ) PARTITION BY RANGE (occurrence_id);
 CREATE INDEX deliveries_by_provider_id ON deliveries (organization_id, provider_message_id) WHERE (provider = ANY (ARRAY['mailersend', 'resend', 'ses', 'twilio'])) AND provider_message_id IS NOT NULL; -- feedback of services that report only their own id
@@ -786,6 +818,8 @@ CREATE TABLE steps (
   suppressed integer NOT NULL DEFAULT 0,
   crashes smallint NOT NULL DEFAULT 0,
   ended_at timestamptz,
+  base smallint NOT NULL DEFAULT 0,
+  turn bigint,
   CONSTRAINT steps_pkey PRIMARY KEY (organization_id, occurrence_id, notification_id, number),
   CONSTRAINT steps_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
@@ -1035,8 +1069,9 @@ CREATE TABLE message_updates (
   attempts smallint NOT NULL DEFAULT 0,
   cursor bigint NOT NULL DEFAULT 0,
   log jsonb NOT NULL DEFAULT '[]',
+  until timestamptz,
   CONSTRAINT message_updates_pkey PRIMARY KEY (organization_id, occurrence_id, delivery_id),
-  CONSTRAINT message_updates_change_check CHECK (change = ANY (ARRAY['acknowledged', 'resolved', 'cancelled'])),
+  CONSTRAINT message_updates_change_check CHECK (change = ANY (ARRAY['acknowledged', 'snoozed', 'reopened', 'resolved', 'cancelled'])) NOT VALID,
   CONSTRAINT message_updates_status_check CHECK (status = ANY (ARRAY['waiting', 'done', 'failed'])),
   CONSTRAINT message_updates_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
@@ -1119,6 +1154,531 @@ CREATE TABLE attachment_usage (
   CONSTRAINT attachment_usage_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
 
+CREATE TABLE event_audiences (
+  organization_id bigint NOT NULL,
+  event_id bigint NOT NULL,
+  day timestamptz NOT NULL,
+  largest integer NOT NULL,
+  CONSTRAINT event_audiences_pkey PRIMARY KEY (organization_id, event_id, day),
+  CONSTRAINT event_audiences_organization_id_event_id_fkey FOREIGN KEY (organization_id, event_id) REFERENCES events(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX event_audiences_by_age ON event_audiences (day); -- deletion of what no longer counts
+
+CREATE TABLE holds (
+  organization_id bigint NOT NULL,
+  occurrence_id uuid NOT NULL,
+  kind text NOT NULL,
+  event_id bigint NOT NULL,
+  state text NOT NULL DEFAULT 'counting',
+  threshold integer NOT NULL,
+  largest integer,
+  held_at timestamptz NOT NULL DEFAULT now(),
+  expires_at timestamptz NOT NULL,
+  cursor jsonb,
+  claims smallint NOT NULL DEFAULT 0,
+  claimed_at timestamptz,
+  counts jsonb NOT NULL DEFAULT '{}',
+  samples jsonb NOT NULL DEFAULT '[]',
+  is_counted boolean NOT NULL DEFAULT false,
+  decided_at timestamptz,
+  decided_by text,
+  note text,
+  per_second integer,
+  figures jsonb,
+  mailed boolean NOT NULL DEFAULT false,
+  CONSTRAINT holds_pkey PRIMARY KEY (organization_id, occurrence_id, kind),
+  CONSTRAINT holds_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX holds_open ON holds (organization_id, held_at) WHERE state = ANY (ARRAY['counting', 'held']); -- lists of what waits for an approval, counts and expiry
+CREATE INDEX holds_waiting ON holds (organization_id, held_at) WHERE state = 'waiting'; -- canaries whose occurrence has ended meanwhile
+
+CREATE TABLE sources (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  application_id bigint NOT NULL,
+  slug text NOT NULL,
+  name text NOT NULL,
+  use text,
+  mapping jsonb,
+  routes jsonb NOT NULL,
+  group_by text[] NOT NULL DEFAULT '{}'[],
+  token_hash bytea NOT NULL,
+  secrets bytea NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  update jsonb,
+  rejection_reported_at timestamptz,
+  CONSTRAINT sources_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT sources_organization_id_application_id_slug_key UNIQUE (organization_id, application_id, slug),
+  CONSTRAINT sources_organization_id_application_id_fkey FOREIGN KEY (organization_id, application_id) REFERENCES applications(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX sources_by_token ON sources (token_hash);
+
+CREATE TABLE source_payloads (
+  organization_id bigint NOT NULL,
+  source_id bigint NOT NULL,
+  id uuid NOT NULL,
+  state text NOT NULL,
+  request jsonb NOT NULL,
+  body bytea NOT NULL,
+  bytes integer NOT NULL,
+  alerts jsonb NOT NULL DEFAULT '[]',
+  counts jsonb NOT NULL DEFAULT '{}',
+  note text,
+  retry_at timestamptz,
+  CONSTRAINT source_payloads_pkey PRIMARY KEY (organization_id, source_id, id),
+  CONSTRAINT source_payloads_state_check CHECK (state = ANY (ARRAY['received', 'taken', 'partly', 'rejected', 'refused'])),
+  CONSTRAINT source_payloads_organization_id_source_id_fkey FOREIGN KEY (organization_id, source_id) REFERENCES sources(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX source_payloads_open ON source_payloads (retry_at) WHERE state = 'received';
+
+CREATE TABLE source_alerts (
+  organization_id bigint NOT NULL,
+  source_id bigint NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  id uuid NOT NULL,
+  number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  occurrence_id uuid NOT NULL,
+  state text NOT NULL,
+  title text NOT NULL,
+  severity text,
+  count integer NOT NULL DEFAULT 1,
+  opened_at timestamptz NOT NULL DEFAULT now(),
+  last_seen_at timestamptz NOT NULL DEFAULT now(),
+  details jsonb NOT NULL DEFAULT '{}',
+  context jsonb,
+  CONSTRAINT source_alerts_pkey PRIMARY KEY (organization_id, source_id, key),
+  CONSTRAINT source_alerts_state_check CHECK (state = ANY (ARRAY['open', 'acknowledged', 'resolved'])),
+  CONSTRAINT source_alerts_organization_id_source_id_fkey FOREIGN KEY (organization_id, source_id) REFERENCES sources(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX source_alerts_by_age ON source_alerts (last_seen_at);
+CREATE INDEX source_alerts_by_id ON source_alerts (organization_id, source_id, id);
+CREATE INDEX source_alerts_by_occurrence ON source_alerts (organization_id, source_id, occurrence_id);
+
+CREATE TABLE trigger_rates (
+  organization_id bigint NOT NULL,
+  kind text NOT NULL,
+  subject text NOT NULL,
+  day timestamptz NOT NULL,
+  hour timestamptz NOT NULL,
+  hour_count bigint NOT NULL DEFAULT 0,
+  busiest bigint NOT NULL DEFAULT 0,
+  minute timestamptz NOT NULL,
+  normal integer NOT NULL DEFAULT 0,
+  urgent integer NOT NULL DEFAULT 0,
+  CONSTRAINT trigger_rates_pkey PRIMARY KEY (organization_id, kind, subject, day),
+  CONSTRAINT trigger_rates_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX trigger_rates_by_age ON trigger_rates (day); -- deletion of what no longer counts
+
+CREATE TABLE heartbeats (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  application_id bigint NOT NULL,
+  slug text NOT NULL,
+  name text NOT NULL,
+  every text NOT NULL,
+  timezone text NOT NULL,
+  grace text NOT NULL,
+  event text NOT NULL,
+  severity text,
+  context jsonb,
+  enabled boolean NOT NULL,
+  token_hash bytea NOT NULL,
+  secrets bytea NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT heartbeats_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT heartbeats_organization_id_application_id_slug_key UNIQUE (organization_id, application_id, slug),
+  CONSTRAINT heartbeats_organization_id_application_id_fkey FOREIGN KEY (organization_id, application_id) REFERENCES applications(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX heartbeats_by_token ON heartbeats (token_hash);
+
+CREATE TABLE heartbeat_states (
+  organization_id bigint NOT NULL,
+  heartbeat_id bigint NOT NULL,
+  status text NOT NULL DEFAULT 'new',
+  reason text,
+  since timestamptz NOT NULL DEFAULT now(),
+  last_ping_at timestamptz,
+  started_at timestamptz,
+  run_id text,
+  expected_at timestamptz,
+  missing_at timestamptz,
+  alert text,
+  incident_id uuid,
+  occurrence_id uuid,
+  error text,
+  due_at timestamptz,
+  calls bigint NOT NULL DEFAULT 0,
+  CONSTRAINT heartbeat_states_pkey PRIMARY KEY (organization_id, heartbeat_id),
+  CONSTRAINT heartbeat_states_alert_check CHECK (alert = ANY (ARRAY['opening', 'open', 'closing'])),
+  CONSTRAINT heartbeat_states_reason_check CHECK (reason = ANY (ARRAY['missing', 'unfinished', 'failed'])),
+  CONSTRAINT heartbeat_states_status_check CHECK (status = ANY (ARRAY['new', 'up', 'down'])),
+  CONSTRAINT heartbeat_states_organization_id_heartbeat_id_fkey FOREIGN KEY (organization_id, heartbeat_id) REFERENCES heartbeats(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX heartbeat_states_due ON heartbeat_states (due_at) WHERE due_at IS NOT NULL;
+
+CREATE TABLE heartbeat_calls (
+  organization_id bigint NOT NULL,
+  heartbeat_id bigint NOT NULL,
+  slot smallint NOT NULL,
+  id uuid NOT NULL,
+  kind text NOT NULL,
+  exit_status smallint,
+  run_id text,
+  method text NOT NULL,
+  user_agent text NOT NULL,
+  body bytea NOT NULL,
+  bytes bigint NOT NULL,
+  CONSTRAINT heartbeat_calls_pkey PRIMARY KEY (organization_id, heartbeat_id, slot),
+  CONSTRAINT heartbeat_calls_kind_check CHECK (kind = ANY (ARRAY['success', 'start', 'fail', 'log'])),
+  CONSTRAINT heartbeat_calls_organization_id_heartbeat_id_fkey FOREIGN KEY (organization_id, heartbeat_id) REFERENCES heartbeats(organization_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE heartbeat_watch (
+  id boolean NOT NULL DEFAULT true,
+  receiving_at timestamptz NOT NULL,
+  outage_from timestamptz,
+  outage_until timestamptz,
+  CONSTRAINT heartbeat_watch_pkey PRIMARY KEY (id),
+  CONSTRAINT heartbeat_watch_id_check CHECK (id)
+);
+
+CREATE TABLE silences (
+  organization_id bigint NOT NULL,
+  id uuid NOT NULL,
+  project_id bigint,
+  application_id bigint,
+  event_id bigint,
+  matchers jsonb NOT NULL,
+  reason text NOT NULL,
+  starts_at timestamptz NOT NULL,
+  ends_at timestamptz NOT NULL,
+  recurrence jsonb,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  created_by text NOT NULL,
+  ended_by text,
+  CONSTRAINT silences_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT silences_organization_id_application_id_fkey FOREIGN KEY (organization_id, application_id) REFERENCES applications(organization_id, id) ON DELETE CASCADE,
+  CONSTRAINT silences_organization_id_event_id_fkey FOREIGN KEY (organization_id, event_id) REFERENCES events(organization_id, id) ON DELETE CASCADE,
+  CONSTRAINT silences_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT silences_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES projects(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX silences_by_end ON silences (organization_id, ends_at); -- silences that are not over, and deletion of old ones
+CREATE INDEX silences_ended_early ON silences (ends_at) WHERE ended_by IS NOT NULL; -- release of what was held while a silence was being ended
+
+CREATE TABLE silenced_occurrences (
+  organization_id bigint NOT NULL,
+  silence_id uuid NOT NULL,
+  occurrence_id uuid NOT NULL,
+  effect text NOT NULL,
+  silenced_at timestamptz NOT NULL DEFAULT now(),
+  until timestamptz NOT NULL,
+  CONSTRAINT silenced_occurrences_pkey PRIMARY KEY (organization_id, silence_id, occurrence_id),
+  CONSTRAINT silenced_occurrences_effect_check CHECK (effect = ANY (ARRAY['held', 'suppressed'])),
+  CONSTRAINT silenced_occurrences_organization_id_silence_id_fkey FOREIGN KEY (organization_id, silence_id) REFERENCES silences(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX silenced_occurrences_by_occurrence ON silenced_occurrences (organization_id, occurrence_id); -- the silences of an occurrence
+
+CREATE TABLE responses (
+  organization_id bigint NOT NULL,
+  occurrence_id uuid NOT NULL,
+  number integer NOT NULL,
+  kind text NOT NULL,
+  at timestamptz NOT NULL DEFAULT now(),
+  by text,
+  until timestamptz,
+  CONSTRAINT responses_pkey PRIMARY KEY (organization_id, occurrence_id, number),
+  CONSTRAINT responses_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+
+CREATE TABLE source_updates (
+  organization_id bigint NOT NULL,
+  occurrence_id uuid NOT NULL,
+  source_id bigint NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  state text NOT NULL,
+  changed_by text NOT NULL,
+  changed_at timestamptz NOT NULL DEFAULT now(),
+  status text NOT NULL DEFAULT 'waiting',
+  due_at timestamptz NOT NULL DEFAULT now(),
+  claimed boolean NOT NULL DEFAULT false,
+  claims integer NOT NULL DEFAULT 0,
+  attempts integer NOT NULL DEFAULT 0,
+  reference text,
+  log jsonb NOT NULL DEFAULT '[]',
+  CONSTRAINT source_updates_pkey PRIMARY KEY (organization_id, occurrence_id, source_id, key),
+  CONSTRAINT source_updates_state_check CHECK (state = ANY (ARRAY['acknowledged', 'unacknowledged', 'resolved'])),
+  CONSTRAINT source_updates_status_check CHECK (status = ANY (ARRAY['waiting', 'done', 'failed'])),
+  CONSTRAINT source_updates_organization_id_source_id_fkey FOREIGN KEY (organization_id, source_id) REFERENCES sources(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX source_updates_by_source ON source_updates (organization_id, source_id, changed_at);
+CREATE INDEX source_updates_waiting ON source_updates (organization_id, due_at) WHERE status = 'waiting';
+
+CREATE TABLE guard_mails (
+  organization_id bigint NOT NULL,
+  account_id bigint NOT NULL,
+  about text NOT NULL,
+  items jsonb NOT NULL DEFAULT '[]',
+  count integer NOT NULL DEFAULT 0,
+  due_at timestamptz,
+  claimed jsonb,
+  attempts smallint NOT NULL DEFAULT 0,
+  sent_at timestamptz,
+  CONSTRAINT guard_mails_pkey PRIMARY KEY (organization_id, account_id, about),
+  CONSTRAINT guard_mails_organization_id_account_id_fkey FOREIGN KEY (organization_id, account_id) REFERENCES memberships(organization_id, account_id) ON DELETE CASCADE
+);
+CREATE INDEX guard_mails_due ON guard_mails (due_at) WHERE due_at IS NOT NULL; -- sending
+
+CREATE TABLE schedules (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  project_id bigint NOT NULL,
+  slug text NOT NULL,
+  name text NOT NULL,
+  timezone text NOT NULL,
+  layers jsonb NOT NULL,
+  combine text NOT NULL,
+  fallback text,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  on_change text,
+  test jsonb,
+  test_due_at timestamptz,
+  test_planned boolean NOT NULL DEFAULT false,
+  page text,
+  calendar_generation integer NOT NULL DEFAULT 0,
+  groups jsonb,
+  CONSTRAINT schedules_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT schedules_organization_id_project_id_slug_key UNIQUE (organization_id, project_id, slug),
+  CONSTRAINT schedules_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES projects(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX schedules_test_due ON schedules (test_due_at) WHERE test_due_at IS NOT NULL; -- test pages that are due
+
+CREATE TABLE schedule_overrides (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  schedule_id bigint NOT NULL,
+  user_id bigint NOT NULL,
+  replaces text,
+  starts_at timestamptz NOT NULL,
+  ends_at timestamptz NOT NULL,
+  reason text,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  created_by text NOT NULL,
+  CONSTRAINT schedule_overrides_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT schedule_overrides_organization_id_schedule_id_fkey FOREIGN KEY (organization_id, schedule_id) REFERENCES schedules(organization_id, id) ON DELETE CASCADE,
+  CONSTRAINT schedule_overrides_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX schedule_overrides_by_end ON schedule_overrides (organization_id, schedule_id, ends_at); -- overrides that are not over, and those of a time
+CREATE INDEX schedule_overrides_by_user ON schedule_overrides (organization_id, user_id); -- deletion of a user
+CREATE INDEX schedule_overrides_old ON schedule_overrides (ends_at); -- deletion of old ones
+
+CREATE TABLE rotations (
+  organization_id bigint NOT NULL,
+  notification_id bigint NOT NULL,
+  step smallint NOT NULL,
+  turns bigint NOT NULL,
+  CONSTRAINT rotations_pkey PRIMARY KEY (organization_id, notification_id, step),
+  CONSTRAINT rotations_organization_id_notification_id_fkey FOREIGN KEY (organization_id, notification_id) REFERENCES notifications(organization_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE verification_codes (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  user_id bigint NOT NULL,
+  address_id bigint NOT NULL,
+  sent_to text NOT NULL,
+  code_hash text,
+  attempts_left smallint NOT NULL,
+  expires_at timestamptz NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT verification_codes_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT verification_codes_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX verification_codes_by_address ON verification_codes (organization_id, address_id, id); -- confirming
+CREATE INDEX verification_codes_old ON verification_codes (created_at); -- deletion of old ones
+CREATE INDEX verification_codes_recent ON verification_codes (organization_id, created_at); -- limits
+
+CREATE TABLE absences (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  user_id bigint NOT NULL,
+  starts_at timestamptz NOT NULL,
+  ends_at timestamptz NOT NULL,
+  reason text,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  created_by text NOT NULL,
+  calendar_id bigint,
+  CONSTRAINT absences_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT absences_calendar_fkey FOREIGN KEY (organization_id, calendar_id) REFERENCES absence_calendars(organization_id, id) ON DELETE CASCADE,
+  CONSTRAINT absences_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX absences_by_calendar ON absences (organization_id, calendar_id, ends_at) WHERE calendar_id IS NOT NULL; -- what a fetch replaces, and deletion of a calendar
+CREATE INDEX absences_by_user ON absences (organization_id, user_id, ends_at); -- absences of a time, and deletion of a user
+CREATE INDEX absences_old ON absences (ends_at); -- deletion of old ones
+
+CREATE TABLE schedule_watches (
+  organization_id bigint NOT NULL,
+  schedule_id bigint NOT NULL,
+  shifts jsonb,
+  error text,
+  due_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT schedule_watches_pkey PRIMARY KEY (organization_id, schedule_id),
+  CONSTRAINT schedule_watches_organization_id_schedule_id_fkey FOREIGN KEY (organization_id, schedule_id) REFERENCES schedules(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX schedule_watches_due ON schedule_watches (due_at); -- schedules to look at
+
+CREATE TABLE schedule_notices (
+  organization_id bigint NOT NULL,
+  id uuid NOT NULL,
+  schedule_id bigint NOT NULL,
+  context jsonb NOT NULL,
+  recipients text[] NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  due_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT schedule_notices_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT schedule_notices_organization_id_schedule_id_fkey FOREIGN KEY (organization_id, schedule_id) REFERENCES schedules(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX schedule_notices_by_schedule ON schedule_notices (organization_id, schedule_id); -- deletion of a schedule
+CREATE INDEX schedule_notices_due ON schedule_notices (due_at); -- what is to be announced
+
+CREATE TABLE schedule_swaps (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  schedule_id bigint NOT NULL,
+  user_id bigint NOT NULL,
+  starts_at timestamptz NOT NULL,
+  ends_at timestamptz NOT NULL,
+  message text,
+  state text NOT NULL DEFAULT 'open',
+  accepted_by_id bigint,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  created_by text NOT NULL,
+  CONSTRAINT schedule_swaps_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT schedule_swaps_state_check CHECK (state = ANY (ARRAY['open', 'accepted', 'withdrawn'])),
+  CONSTRAINT schedule_swaps_organization_id_accepted_by_id_fkey FOREIGN KEY (organization_id, accepted_by_id) REFERENCES users(organization_id, id) ON DELETE CASCADE,
+  CONSTRAINT schedule_swaps_organization_id_schedule_id_fkey FOREIGN KEY (organization_id, schedule_id) REFERENCES schedules(organization_id, id) ON DELETE CASCADE,
+  CONSTRAINT schedule_swaps_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX schedule_swaps_by_accepting ON schedule_swaps (organization_id, accepted_by_id) WHERE accepted_by_id IS NOT NULL; -- deletion of a user
+CREATE INDEX schedule_swaps_by_schedule ON schedule_swaps (organization_id, schedule_id, id); -- swaps of a schedule
+CREATE INDEX schedule_swaps_by_user ON schedule_swaps (organization_id, user_id); -- deletion of a user
+CREATE INDEX schedule_swaps_old ON schedule_swaps (ends_at); -- deletion of old ones
+
+CREATE TABLE test_pages (
+  organization_id bigint NOT NULL,
+  user_id bigint NOT NULL,
+  occurrence_id uuid NOT NULL,
+  sent_at timestamptz NOT NULL,
+  pending boolean NOT NULL DEFAULT true,
+  confirmed_at timestamptz,
+  CONSTRAINT test_pages_pkey PRIMARY KEY (organization_id, user_id),
+  CONSTRAINT test_pages_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE absence_calendars (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  user_id bigint NOT NULL,
+  secrets bytea NOT NULL,
+  host text NOT NULL,
+  words text[] NOT NULL DEFAULT '{}'[],
+  due_at timestamptz NOT NULL DEFAULT now(),
+  etag text,
+  last_modified text,
+  read_at timestamptz,
+  timezone text,
+  skipped integer NOT NULL DEFAULT 0,
+  is_cut boolean NOT NULL DEFAULT false,
+  fetched_at timestamptz,
+  error text,
+  failing_since timestamptz,
+  failures integer NOT NULL DEFAULT 0,
+  version integer NOT NULL DEFAULT 1,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  created_by text NOT NULL,
+  CONSTRAINT absence_calendars_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT absence_calendars_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX absence_calendars_by_user ON absence_calendars (organization_id, user_id, id); -- calendars of a user, and deletion of a user
+CREATE INDEX absence_calendars_due ON absence_calendars (due_at); -- calendars that are due
+CREATE INDEX absence_calendars_failing ON absence_calendars (failing_since) WHERE failing_since IS NOT NULL; -- calendars that belfry doctor names
+
+CREATE TABLE schedule_groups (
+  organization_id bigint NOT NULL,
+  schedule_id bigint NOT NULL,
+  channel text NOT NULL,
+  group_id text NOT NULL,
+  wanted text[],
+  members text[],
+  member_ids text[],
+  accounts jsonb NOT NULL DEFAULT '{}',
+  left_out jsonb NOT NULL DEFAULT '[]',
+  kept boolean NOT NULL DEFAULT false,
+  updated_at timestamptz,
+  error text,
+  failing_since timestamptz,
+  failures integer NOT NULL DEFAULT 0,
+  due_at timestamptz,
+  claimed_until timestamptz,
+  claims integer NOT NULL DEFAULT 0,
+  CONSTRAINT schedule_groups_pkey PRIMARY KEY (organization_id, schedule_id, channel, group_id),
+  CONSTRAINT schedule_groups_organization_id_schedule_id_fkey FOREIGN KEY (organization_id, schedule_id) REFERENCES schedules(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX schedule_groups_due ON schedule_groups (due_at) WHERE due_at IS NOT NULL; -- groups to send
+CREATE INDEX schedule_groups_failing ON schedule_groups (failing_since) WHERE failing_since IS NOT NULL; -- groups that doctor warns of
+
+CREATE TABLE service_levels (
+  organization_id bigint NOT NULL,
+  day timestamptz NOT NULL,
+  taken bigint NOT NULL DEFAULT 0,
+  failed bigint NOT NULL DEFAULT 0,
+  refused bigint NOT NULL DEFAULT 0,
+  pages_in_time bigint NOT NULL DEFAULT 0,
+  pages_late bigint NOT NULL DEFAULT 0,
+  CONSTRAINT service_levels_pkey PRIMARY KEY (organization_id, day)
+);
+
+CREATE TABLE service_level_writers (
+  id uuid NOT NULL,
+  batch bigint NOT NULL,
+  written_at timestamptz NOT NULL,
+  CONSTRAINT service_level_writers_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE watches (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  application_id bigint NOT NULL,
+  slug text NOT NULL,
+  event text NOT NULL,
+  every text NOT NULL,
+  enabled boolean NOT NULL,
+  secrets bytea,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT watches_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT watches_organization_id_application_id_slug_key UNIQUE (organization_id, application_id, slug),
+  CONSTRAINT watches_organization_id_application_id_fkey FOREIGN KEY (organization_id, application_id) REFERENCES applications(organization_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE watch_states (
+  organization_id bigint NOT NULL,
+  watch_id bigint NOT NULL,
+  occurrence_id uuid,
+  began_at timestamptz,
+  delivered_at timestamptz,
+  pinged_at timestamptz,
+  failing_since timestamptz,
+  error text,
+  due_at timestamptz,
+  CONSTRAINT watch_states_pkey PRIMARY KEY (organization_id, watch_id),
+  CONSTRAINT watch_states_organization_id_watch_id_fkey FOREIGN KEY (organization_id, watch_id) REFERENCES watches(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX watch_states_due ON watch_states (due_at) WHERE due_at IS NOT NULL; -- watches that are due
+
 CREATE OR REPLACE FUNCTION announce_account()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1152,6 +1712,15 @@ begin
     -- Inbox streams end, so that clients connect to the other cell.
     perform pg_notify('belfry_inbox', 'left ' || new.organization_id);
   end if;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION announce_shifts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_notify('belfry_shifts', '');
   return null;
 end $function$;
 
@@ -1257,6 +1826,33 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION count_first_page()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  is_in_time boolean := new.sent + new.unknown > 0 and new.first_page_at
+    - greatest(new.due_at, (
+        select max(released_at) from deliveries
+        where organization_id = new.organization_id and occurrence_id = new.id and status in ('sent', 'unknown')), (
+        select min(due_at) from steps
+        where organization_id = new.organization_id and occurrence_id = new.id and number = 1))
+    <= coalesce((
+        select service_levels #>> '{first_page,within}' from organizations where id = new.organization_id), '10s')::interval;
+begin
+  if exists (
+    select from watches w join events e on e.organization_id = w.organization_id and e.id = new.event_id
+    where w.organization_id = new.organization_id and w.application_id = new.application_id and w.event = e.slug)
+  then
+    return null;
+  end if;
+  insert into service_levels as l (organization_id, day, pages_in_time, pages_late)
+  values (new.organization_id, date_trunc('day', now(), 'UTC'), is_in_time::integer, (not is_in_time)::integer)
+  on conflict (organization_id, day) do update set
+    pages_in_time = l.pages_in_time + excluded.pages_in_time, pages_late = l.pages_late + excluded.pages_late;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION count_members()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1301,6 +1897,22 @@ begin
     from removed group by 1, 2
   ) d
   where i.organization_id = d.organization_id and i.user_id = d.user_id and (d.unread <> 0 or d.unseen <> 0);
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION follow_schedule()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  delete from schedule_groups g
+  where g.organization_id = new.organization_id and g.schedule_id = new.id and not exists (
+    select from jsonb_array_elements(coalesce(new.groups, '[]')) e
+    where e ->> 'channel' = g.channel and e ->> 'group' = g.group_id);
+  insert into schedule_groups (organization_id, schedule_id, channel, group_id)
+  select new.organization_id, new.id, e ->> 'channel', e ->> 'group' from jsonb_array_elements(coalesce(new.groups, '[]')) e
+  on conflict (organization_id, schedule_id, channel, group_id) do update set due_at = now()
+  where schedule_groups.error is not null or schedule_groups.left_out <> '[]';
   return null;
 end $function$;
 
@@ -1423,16 +2035,82 @@ begin
       end
     when o.status = 'sending' then case when o.escalating > 0 then 'escalating' else 'sending' end
     when o.awaits_acknowledgement then 'unacknowledged'
-    when o.failed > 0 or o.reason = 'crashed' then
+    when o.failed > 0 or o.reason in ('crashed', 'guard.expired') then
       case when o.sent + o.unknown > 0 then 'partly_failed' else 'failed' end
     when o.unknown > 0 then 'unknown'
-    when o.reason = 'cancelled' or (o.cancelled > 0 and (o.sent = 0 or o.cancelled_at is not null)) then 'cancelled'
+    when o.reason in ('cancelled', 'guard.rejected')
+      or (o.cancelled > 0 and (o.sent = 0 or o.cancelled_at is not null)) then 'cancelled'
     when o.expired > 0 or o.reason = 'expired' then 'expired'
     when o.sent > 0 then 'sent'
-    when o.suppressed = 0 and (o.reason is null or o.reason in ('no_recipients', 'occurrence.not_open')
+    when o.suppressed = 0 and (o.reason is null or o.reason in ('no_recipients', 'schedule.no_one', 'occurrence.not_open')
       or starts_with(o.reason, 'limit.')) then 'no_recipients'
     else 'suppressed'
   end;
+end $function$;
+
+CREATE OR REPLACE FUNCTION plan_test_pages()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.test_due_at := case when new.test is not null then now() end;
+  new.test_planned := false;
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION plan_watch()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into watch_states (organization_id, watch_id, due_at)
+  values (new.organization_id, new.id, case when new.enabled then now() end)
+  on conflict (organization_id, watch_id) do update set due_at = excluded.due_at, occurrence_id = null, began_at = null;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION retry_groups()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update schedule_groups set due_at = now()
+  where organization_id = new.organization_id and channel = new.slug and error is not null;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION verify_address()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.verified_at := case when lower(new.name) in ('push', 'webpush') and starts_with(new.value, '{') then now() end;
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION watch_override()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update schedule_watches set due_at = now()
+  where organization_id = coalesce(new.organization_id, old.organization_id)
+    and schedule_id = coalesce(new.schedule_id, old.schedule_id);
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION watch_schedule()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.on_change is null and new.groups is null then
+    delete from schedule_watches where organization_id = new.organization_id and schedule_id = new.id;
+  else
+    insert into schedule_watches (organization_id, schedule_id) values (new.organization_id, new.id)
+    on conflict (organization_id, schedule_id) do update set due_at = now(), error = null;
+  end if;
+  return null;
 end $function$;
 
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON organizations
@@ -1445,6 +2123,8 @@ CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON events
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON channels
   FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER retry_groups AFTER UPDATE OF providers, secrets, enabled ON channels
+  FOR EACH ROW WHEN (old.providers IS DISTINCT FROM new.providers OR old.secrets IS DISTINCT FROM new.secrets OR old.enabled IS DISTINCT FROM new.enabled) EXECUTE FUNCTION retry_groups();
 CREATE TRIGGER announce_stop AFTER UPDATE ON users
   FOR EACH ROW WHEN (old.locked IS DISTINCT FROM new.locked OR old.choices IS DISTINCT FROM new.choices OR old.quiet_hours IS DISTINCT FROM new.quiet_hours OR old.timezone IS DISTINCT FROM new.timezone) EXECUTE FUNCTION announce_stop();
 CREATE TRIGGER announce_stop_deleted AFTER DELETE ON users REFERENCING OLD TABLE AS gone
@@ -1459,6 +2139,10 @@ CREATE TRIGGER announce_stop AFTER UPDATE ON addresses
   FOR EACH ROW WHEN (old.value IS DISTINCT FROM new.value OR old.disabled_at IS DISTINCT FROM new.disabled_at) EXECUTE FUNCTION announce_stop();
 CREATE TRIGGER announce_stop_deleted AFTER DELETE ON addresses REFERENCING OLD TABLE AS gone
   FOR EACH STATEMENT EXECUTE FUNCTION announce_stop();
+CREATE TRIGGER forget_verified BEFORE UPDATE OF name, value ON addresses
+  FOR EACH ROW WHEN (old.name IS DISTINCT FROM new.name OR old.value IS DISTINCT FROM new.value) EXECUTE FUNCTION verify_address();
+CREATE TRIGGER verify_device BEFORE INSERT ON addresses
+  FOR EACH ROW WHEN (new.verified_at IS NULL AND (lower(new.name) = ANY (ARRAY['push'::text, 'webpush'::text])) AND starts_with(new.value, '{'::text)) EXECUTE FUNCTION verify_address();
 CREATE TRIGGER count_added AFTER INSERT ON members REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION count_members();
 CREATE TRIGGER count_changed AFTER UPDATE ON members REFERENCING OLD TABLE AS removed NEW TABLE AS added
@@ -1471,6 +2155,8 @@ CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON notifications
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT ON messages
   FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER count_first_page AFTER UPDATE ON occurrences
+  FOR EACH ROW WHEN (old.first_page_at IS NULL AND new.first_page_at = statement_timestamp()) EXECUTE FUNCTION count_first_page();
 CREATE TRIGGER occurrence_changed BEFORE UPDATE ON occurrences
   FOR EACH ROW WHEN (NOT new.outcome IS DISTINCT FROM old.outcome) EXECUTE FUNCTION keep_occurrence_outcome();
 CREATE TRIGGER occurrence_stored BEFORE INSERT ON occurrences
@@ -1517,3 +2203,35 @@ CREATE TRIGGER count_removed AFTER DELETE ON attachments REFERENCING OLD TABLE A
   FOR EACH STATEMENT EXECUTE FUNCTION count_attachments();
 CREATE TRIGGER announce_move AFTER INSERT OR DELETE OR UPDATE OF state ON organization_moves
   FOR EACH ROW EXECUTE FUNCTION announce_move();
+CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON sources
+  FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON heartbeats
+  FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON silences
+  FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON schedules
+  FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER follow_added AFTER INSERT ON schedules
+  FOR EACH ROW WHEN (new.groups IS NOT NULL) EXECUTE FUNCTION follow_schedule();
+CREATE TRIGGER follow_changed AFTER UPDATE ON schedules
+  FOR EACH ROW WHEN (new.groups IS NOT NULL OR old.groups IS NOT NULL) EXECUTE FUNCTION follow_schedule();
+CREATE TRIGGER plan_first_test BEFORE INSERT ON schedules
+  FOR EACH ROW WHEN (new.test IS NOT NULL) EXECUTE FUNCTION plan_test_pages();
+CREATE TRIGGER plan_next_test BEFORE UPDATE OF test, timezone ON schedules
+  FOR EACH ROW WHEN (old.test IS DISTINCT FROM new.test OR old.timezone IS DISTINCT FROM new.timezone) EXECUTE FUNCTION plan_test_pages();
+CREATE TRIGGER watch_added AFTER INSERT ON schedules
+  FOR EACH ROW WHEN (new.on_change IS NOT NULL OR new.groups IS NOT NULL) EXECUTE FUNCTION watch_schedule();
+CREATE TRIGGER watch_changed AFTER UPDATE ON schedules
+  FOR EACH ROW WHEN (COALESCE(new.on_change, old.on_change) IS NOT NULL OR COALESCE(new.groups, old.groups) IS NOT NULL) EXECUTE FUNCTION watch_schedule();
+CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON schedule_overrides
+  FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER watch_override AFTER INSERT OR DELETE OR UPDATE ON schedule_overrides
+  FOR EACH ROW EXECUTE FUNCTION watch_override();
+CREATE TRIGGER announce_shifts AFTER INSERT OR UPDATE OF due_at ON schedule_watches
+  FOR EACH ROW WHEN (new.due_at <= now()) EXECUTE FUNCTION announce_shifts();
+CREATE TRIGGER announce_shifts AFTER INSERT OR UPDATE OF due_at ON schedule_notices
+  FOR EACH ROW WHEN (new.due_at <= now()) EXECUTE FUNCTION announce_shifts();
+CREATE TRIGGER announce_shifts AFTER INSERT OR UPDATE OF due_at ON schedule_groups
+  FOR EACH ROW WHEN (new.due_at <= now()) EXECUTE FUNCTION announce_shifts();
+CREATE TRIGGER plan_watch AFTER INSERT OR UPDATE OF event, every, enabled ON watches
+  FOR EACH ROW EXECUTE FUNCTION plan_watch();
