@@ -9,3 +9,15 @@ export function parseDuration(text: string): number | undefined {
   if (!pattern.test(text)) return undefined;
   return Number(text.slice(0, -1)) * units[text.at(-1) as keyof typeof units];
 }
+
+const dayMs = units.d;
+/** What began earlier was hardly meant to: a mistyped year or month. */
+const maxPastDays = 31;
+
+/** Returns why something that a user plans, such as a silence, cannot begin at this time; undefined: it can. */
+export function findStartMistake(start: number, now: number, aheadDays: number): string | undefined {
+  if (start > now + aheadDays * dayMs) return `must be within ${aheadDays} days`;
+  if (start < now - maxPastDays * dayMs)
+    return `must be at most ${maxPastDays} days ago; leave it out if it begins now`;
+  return undefined;
+}

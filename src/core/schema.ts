@@ -72,7 +72,9 @@ function isDate(text: string): boolean {
 export function toFieldErrors(errors: ErrorObject[], rootName = 'body'): FieldErrors {
   const fields = new Map<string, Set<string>>();
   // A union reports each of its branches and then itself; the branches are more specific.
-  const specific = errors.filter(error => error.keyword !== 'anyOf' || errors.length === 1);
+  const specific = errors.filter(
+    (error, i) => (error.keyword !== 'anyOf' || errors.length === 1) && !isBesideThePoint(error, errors[i - 1]),
+  );
   for (const error of specific) {
     if (fields.size >= maxReportedFields) break;
     const [field, message] = describe(error, rootName);
@@ -81,6 +83,13 @@ export function toFieldErrors(errors: ErrorObject[], rootName = 'body'): FieldEr
     else fields.set(field, new Set([message]));
   }
   return Object.fromEntries([...fields].map(([field, messages]) => [field, [...messages]]));
+}
+
+/** What may be null, and has a mistake although its type is right: the branch before says which. */
+function isBesideThePoint({ keyword, params, instancePath }: ErrorObject, before: ErrorObject | undefined): boolean {
+  if (keyword !== 'type' || params.type !== 'null' || !before) return false;
+  if (before.instancePath === instancePath) return before.keyword !== 'type';
+  return before.instancePath.startsWith(`${instancePath}/`);
 }
 
 function describe(error: ErrorObject, rootName: string): [field: string, message: string] {

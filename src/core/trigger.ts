@@ -33,12 +33,14 @@ const TriggerOptions = Type.Object(
       description: 'Nothing is sent after this time, in RFC 3339 format.',
     }),
     priority: Type.Optional(
-      Type.Union(
-        priorities.map(name => Type.Literal(name)),
-        {
-          description:
-            'Defaults to the priority of each notification, or else to normal; to bulk if it has many recipients.',
-        },
+      Type.Unsafe<Priority>(
+        Type.Union(
+          priorities.map(name => Type.Literal(name)),
+          {
+            description:
+              'Defaults to the priority of each notification, or else to normal; to bulk if it has many recipients.',
+          },
+        ),
       ),
     ),
     idempotency_key: optionalString({ minLength: 1, maxLength: limits.key }),
@@ -82,6 +84,11 @@ interface Timing {
 }
 
 const [normal, bulk] = [priorities.indexOf('normal'), priorities.indexOf('bulk')];
+
+/** Takes an index in `priorities`. */
+export function isUrgent(priority: number | null): boolean {
+  return priority === priorities.indexOf('urgent');
+}
 
 /**
  * Returns the priority of a delivery, and of an occurrence while it is expanded for this notification: the trigger's, else

@@ -1,4 +1,4 @@
-/** The device token of an app, which is stored as an address named `push`. */
+/** What receives push messages: the device token of an app, stored as an address named `push`, or a browser, named `webpush`. */
 import { isObject } from '../json.ts';
 
 export const platforms = ['ios', 'android', 'web'] as const;
@@ -15,6 +15,19 @@ export const deviceAddressName = 'push';
 /** Returns the value of the address, the same for the same device. */
 export function writeDevice({ platform, app, token }: Device): string {
   return JSON.stringify({ platform, app, token });
+}
+
+export const browserAddressName = 'webpush';
+
+/** A browser's push subscription, as `PushSubscription.toJSON()` returns it. */
+export interface BrowserSubscription {
+  endpoint: string;
+  keys: { p256dh: string; auth: string };
+}
+
+/** Returns the value of the address, the same for the same browser. */
+export function writeSubscription({ endpoint, keys: { p256dh, auth } }: BrowserSubscription): string {
+  return JSON.stringify({ endpoint, keys: { p256dh, auth } });
 }
 
 /** Returns undefined for an address that is not a device, such as a topic of ntfy. */

@@ -30,13 +30,17 @@ export function toAuditEntry(step: Step): NewAuditEntry {
   return action === 'create' ? { ...entry, after: own } : { ...entry, before: own };
 }
 
-const nestedFields = new Set(['id', 'secret', 'members', 'addresses', 'newUsers', 'memberEmails']);
+const nestedFields = new Set([
+  ...['id', 'members', 'addresses', 'newUsers', 'memberEmails'],
+  ...['secret', 'token', 'update_secret'],
+]);
 
 /** Leaves out secrets and sections: the objects in them have their own steps. */
 function ownFields(noun: Step['noun'], state: object): JsonObject {
   const below = new Set(sectionsOf(noun).map(([section]) => section));
   const own = Object.entries(state).filter(
-    ([field, value]) => value !== undefined && !nestedFields.has(field) && !below.has(field),
+    ([field, value]) =>
+      value !== undefined && !nestedFields.has(field) && !below.has(field) && !(noun === 'watch' && field === 'url'),
   );
   return Object.fromEntries(own);
 }

@@ -8,7 +8,16 @@ import { fold } from '../text/text.ts';
 import { type NounName, nouns, sectionsOf } from './document.ts';
 import { compareFields, compareSecrets, type FieldChange, hidden, toProviderEntry } from './fields.ts';
 import { pickFields } from './nouns/noun.ts';
-import type { ChannelState, ListState, NotificationState, OrganizationState, StateByNoun, UserState } from './state.ts';
+import {
+  type AddressState,
+  type ChannelState,
+  isOwnEmail,
+  type ListState,
+  type NotificationState,
+  type OrganizationState,
+  type StateByNoun,
+  type UserState,
+} from './state.ts';
 
 export type Action = 'create' | 'update' | 'delete';
 
@@ -51,9 +60,24 @@ const compareMore: { [N in Noun]?: Compare<N> } = {
   // `before` has its secret if `after` has one.
   webhook: (before, { secret }) =>
     secret === undefined || secret === before.secret ? [] : [{ field: 'secret', from: hidden, to: hidden }],
-  notification: (before, after) => compareFields(before.content, after.content),
-  user: (before, { first_name, last_name, locked, locale, timezone, custom_fields }) =>
-    compareFields(before, { first_name, last_name, locked, locale, timezone, custom_fields }),
+  // The texts of a second variant are compared as part of the canary.
+  notification: (before, after) => compareFields(textsOf(before), textsOf(after)),
+  // The same as for webhooks.
+  source: (before, after) =>
+    (['token', 'secret'] as const)
+      .filter(field => after[field] !== undefined && after[field] !== (before[field] ?? ''))
+      .map(field => ({ field, from: before[field] ? hidden : null, to: after[field] ? hidden : null })),
+  heartbeat: (before, { token }) =>
+    token === undefined || token === before.token
+      ? []
+      : [{ field: 'token', from: before.token ? hidden : null, to: hidden }],
+  watch: (before, { url }) =>
+    url === undefined || url === (before.url ?? '')
+      ? []
+      : [{ field: 'url', from: before.url ? hidden : null, to: url ? hidden : null }],
+  user: (before, { first_name, last_name, locked, locale, timezone, reach, custom_fields }) =>
+    compareFields(before, { first_name, last_name, locked, locale, timezone, reach, custom_fields }),
+  address: ({ verified = false }, after) => compareFields({ verified }, { verified: after.verified }),
   list: (before, { name }) => compareFields(before, { name }),
 };
 
@@ -64,6 +88,8 @@ const nameOf: { [N in Exclude<Noun, NounName>]: (state: StateByNoun[N]) => strin
   list: ({ name }) => name,
   member: ({ username }) => username,
 };
+
+const textsOf = ({ content: { message, overrides } }: NotificationState) => ({ message, overrides });
 
 export function diff(
   current: OrganizationState | undefined,
@@ -90,7 +116,10 @@ export function diff(
     const isFolded = declared?.foldsKey || noun === 'list';
     const identityOf = (state: StateByNoun[N]) => {
       // A name with a slash and the value after it must not look like another name and value.
-      if (noun === 'address') return JSON.stringify(state);
+      if (noun === 'address') {
+        const address = state as AddressState;
+        return JSON.stringify([address.name, address.value]);
+      }
       return isFolded ? fold(name(state)) : name(state);
     };
     const pairs = pair(was, now, prune, identityOf);
@@ -139,9 +168,17 @@ export function diff(
     for (const { before, after } of pair(current?.users, desired.users, false, nameOf.user)) {
       if (!after) continue;
       const { username } = after;
+      const isOwn = (address: AddressState) => isOwnEmail(after, address);
+      // A file may spell it in another case than the address is stored in.
+      const { email } = before ?? after;
       const addressesOf = (user: UserState | undefined) =>
-        user?.addresses?.map(({ name, value }) => ({ name, value, username }));
-      walk('address', `${path}/${username}`, organization, addressesOf(before), addressesOf(after));
+        user?.addresses?.map(one => ({ ...one, ...(isOwn(one) && { value: email }), username }));
+      // Every user has the own email, and a file need not list it.
+      const was = addressesOf(before)?.filter(one => !isOwn(one)) ?? [];
+      const now = addressesOf(after);
+      const own = now?.find(isOwn);
+      if (own && before) was.push({ ...own, verified: before.addresses?.find(isOwn)?.verified ?? false });
+      walk('address', `${path}/${username}`, organization, was, now);
     }
   }
 

@@ -3,17 +3,22 @@
  * the bodies of the API and exports all have this form. The nouns declare their own fields; this is the tree of them.
  */
 import { type Static, type TObject, type TSchema, Type } from 'typebox';
+import { Reach } from '../oncall/reach.ts';
 import { limits } from '../text/text.ts';
 import { application } from './nouns/application.ts';
 import { category } from './nouns/category.ts';
 import { channel } from './nouns/channel.ts';
 import { event } from './nouns/event.ts';
+import { heartbeat } from './nouns/heartbeat.ts';
 import { layout } from './nouns/layout.ts';
 import { type NotificationFields, notification } from './nouns/notification.ts';
 import type { FieldsOf, Noun } from './nouns/noun.ts';
 import { organization } from './nouns/organization.ts';
 import { project } from './nouns/project.ts';
+import { schedule } from './nouns/schedule.ts';
 import { closed, Data, Name, unmanaged } from './nouns/schemas.ts';
+import { source } from './nouns/source.ts';
+import { watch } from './nouns/watch.ts';
 import { webhook } from './nouns/webhook.ts';
 
 /** Declarations by name, except for users and lists: they belong to the audience. */
@@ -27,6 +32,10 @@ export const nouns = {
   application,
   event,
   notification,
+  source,
+  heartbeat,
+  watch,
+  schedule,
 };
 export type NounName = keyof typeof nouns;
 type SectionNoun = Exclude<NounName, 'organization'> | 'user' | 'list';
@@ -44,8 +53,14 @@ const sections = {
     users: 'user',
     projects: 'project',
   },
-  project: { channels: 'channel', layouts: 'layout', distribution_lists: 'list', applications: 'application' },
-  application: { events: 'event' },
+  project: {
+    channels: 'channel',
+    layouts: 'layout',
+    distribution_lists: 'list',
+    schedules: 'schedule',
+    applications: 'application',
+  },
+  application: { events: 'event', sources: 'source', heartbeats: 'heartbeat', watches: 'watch' },
   event: { notifications: 'notification' },
 } as const satisfies { [noun in NounName]?: Record<string, SectionNoun> };
 
@@ -87,6 +102,9 @@ const AddressEntry = Type.Object(
       patternHint: 'must be a single line that is not blank',
     }),
     value: Type.String({ minLength: 1, maxLength: limits.subscription }),
+    verified: Type.Optional(
+      Type.Boolean({ description: 'Whether the user has proved to read what is sent to it. Absent: unchanged.' }),
+    ),
   },
   closed,
 );
@@ -103,8 +121,13 @@ const UserEntry = Type.Object(
     timezone: Type.Optional(
       Type.String({ maxLength: 100, description: 'A time zone such as Europe/Berlin. Empty: none.' }),
     ),
+    reach: Type.Optional(Reach),
     custom_fields: Type.Optional(Data),
-    addresses: Type.Optional(Type.Array(AddressEntry, { description: `In addition to the email. ${unmanaged}` })),
+    addresses: Type.Optional(
+      Type.Array(AddressEntry, {
+        description: `In addition to the email, which may be listed to say whether it is verified. ${unmanaged}`,
+      }),
+    ),
   },
   { ...closed, description: 'Absent fields are left unchanged.' },
 );

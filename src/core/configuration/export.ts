@@ -9,8 +9,9 @@ import {
   type UserEntry,
 } from './document.ts';
 import { toProviderEntry } from './fields.ts';
-import { Message, notification, Overrides } from './nouns/notification.ts';
+import { Message, notification } from './nouns/notification.ts';
 import { inSchemaOrder, toEntryFields } from './nouns/noun.ts';
+import { Overrides } from './nouns/parts/message-texts.ts';
 import type {
   ChannelState,
   ListState,
@@ -49,9 +50,11 @@ export function toDocument(
 }
 
 function toUserEntry(user: UserState): UserEntry {
-  const { email, first_name = '', last_name = '', locked, locale, timezone, custom_fields = {}, addresses = [] } = user;
+  const { email, first_name = '', last_name = '', locked, locale, timezone, reach = {} } = user;
+  const { custom_fields = {}, addresses = [] } = user;
   const own = { email, first_name, last_name, ...(locked && { locked }), ...(locale && { locale }) };
-  return { ...own, ...(timezone && { timezone }), custom_fields, addresses };
+  const rules = Object.keys(reach).length > 0 && { reach };
+  return { ...own, ...(timezone && { timezone }), ...rules, custom_fields, addresses };
 }
 
 export function toNotificationEntry({ content, ...state }: NotificationState): NotificationEntry {

@@ -4,6 +4,7 @@
  * must not remove an object that is still referenced from outside of it.
  */
 
+import { personal } from '../decision/decide.ts';
 import { generalSlug } from '../decision/preferences.ts';
 import type { FieldErrors } from '../errors.ts';
 import { fold } from '../text/text.ts';
@@ -13,10 +14,23 @@ import type { NotificationState, OrganizationState, ProjectState } from './state
 /** A name that the document uses and does not define. */
 export interface Reference {
   at: string;
-  kind: 'category' | 'channel' | 'list' | 'layout';
+  kind: 'category' | 'channel' | 'list' | 'layout' | 'schedule';
   name: string;
   organization: string;
   project: string;
+}
+
+/** An event that the route of a source or a schedule names, and that the document does not define. */
+export interface EventReference {
+  at: string;
+  slugs: { org: string; prj: string; app: string; evt: string };
+}
+
+/** A user of a schedule, who has to exist. */
+export interface UserReference {
+  at: string;
+  organization: string;
+  username: string;
 }
 
 /** Returns the key under which names are compared: slugs and types exactly, names of lists and layouts ignoring case. */
@@ -49,6 +63,7 @@ export function checkReferences(
         distribution_lists: inFile?.distribution_lists ?? stored?.distribution_lists,
         channels: inFile?.channels ?? stored?.channels,
         layouts: inFile?.layouts ?? stored?.layouts,
+        schedules: inFile?.schedules ?? stored?.schedules,
       },
       {
         channels: file?.channels ?? storedOrganization?.channels,
@@ -94,10 +109,29 @@ export function checkDanglingReferences(
       channels: merged(project.channels, file?.channels, prune, bySlug),
       layouts: merged(project.layouts, file?.layouts, prune, byName),
       distribution_lists: merged(project.distribution_lists, file?.distribution_lists, prune, byName),
+      schedules: merged(project.schedules, file?.schedules, prune, bySlug),
     };
     // Computed once per kind: there can be many notifications and channels to look up.
     const namesBefore = memoize(kind => namesOf(kind, project, current));
     const namesAfter = memoize(kind => namesOf(kind, projectAfter, after));
+    const named = new Set(file?.schedules?.map(({ slug }) => slug));
+    const schedules = file?.schedules && prune ? [] : (project.schedules ?? []);
+    for (const { slug, fallback, groups } of schedules.filter(one => !named.has(one.slug))) {
+      for (const { channel } of groups ?? []) {
+        if (!namesBefore('channel').has(channel) || namesAfter('channel').has(channel)) continue;
+        const user = `${current.slug}/${project.slug}/${slug}`;
+        const section = sectionOf('channel', file, index);
+        addError(errors, `${at}/${section}`, `removes channel ${channel}, which schedule ${user} still uses`);
+      }
+      const identity = fallback && identityOf('list', fallback);
+      if (!identity || !namesBefore('list').has(identity) || namesAfter('list').has(identity)) continue;
+      const user = `${current.slug}/${project.slug}/${slug}`;
+      addError(
+        errors,
+        `${at}/${sectionOf('list', file, index)}`,
+        `removes list ${fallback}, which schedule ${user} still uses`,
+      );
+    }
     for (const { path, event, newer } of remainingEvents(project, file, prune)) {
       const { category, notifications = [] } = event;
       if (!newer && category !== null && !namesAfter('category').has(category)) {
@@ -129,6 +163,7 @@ export function listChoices(all: Iterable<string>): string {
 
 export function unknownName(kind: Reference['kind'], name: string, choice: string): string {
   const quoted = JSON.stringify(name);
+  if (kind === 'schedule') return `there is no schedule ${quoted} in this project (${choice})`;
   if (kind === 'list') return `there is no distribution list ${quoted} in this project (${choice})`;
   if (kind === 'category') return `there is no category ${quoted} (${choice})`;
   if (kind === 'layout') return `there is no layout ${quoted} (${choice})`;
@@ -150,6 +185,7 @@ function indexBySlug<T extends { slug: string }>(items: readonly T[] | undefined
 /** Returns the section that removes the object: the project's if the document has it, otherwise the organization's. */
 function sectionOf(kind: Reference['kind'], file: ProjectState | undefined, index: number): string {
   if (kind === 'list') return `projects/${index}/distribution_lists`;
+  if (kind === 'schedule') return `projects/${index}/schedules`;
   const section = kind === 'layout' ? 'layouts' : 'channels';
   return file?.[section] ? `projects/${index}/${section}` : section;
 }
@@ -175,14 +211,15 @@ function referencesOf({
   steps,
   content,
 }: NotificationState): { kind: Reference['kind']; name: string }[] {
-  const names = new Set([...channels, ...Object.keys(content.overrides)]);
-  const lists = [recipients.list, ...(steps ?? []).map(step => step.recipients?.list)].filter(
-    name => name !== undefined,
-  );
+  const names = new Set([...channels.filter(name => name !== personal), ...Object.keys(content.overrides)]);
+  const audiences = [recipients, ...(steps ?? []).flatMap(step => step.recipients ?? [])];
+  const lists = audiences.flatMap(({ list }) => list ?? []);
+  const schedules = audiences.flatMap(({ schedule }) => schedule ?? []);
   const { layout } = content.message;
   return [
     ...[...names].map(name => ({ kind: 'channel' as const, name })),
     ...[...new Set(lists)].map(name => ({ kind: 'list' as const, name })),
+    ...[...new Set(schedules)].map(name => ({ kind: 'schedule' as const, name })),
     ...(layout === undefined ? [] : [{ kind: 'layout' as const, name: layout }]),
   ];
 }
@@ -191,13 +228,14 @@ type Shared = Pick<OrganizationState, 'channels' | 'layouts' | 'categories'>;
 
 function namesOf(
   kind: Reference['kind'],
-  project: Shared & Pick<ProjectState, 'distribution_lists'>,
+  project: Shared & Pick<ProjectState, 'distribution_lists' | 'schedules'>,
   organization: Shared,
 ) {
   const both = <T>(own: T[] = [], shared: T[] = []) => [...own, ...shared];
   const named = {
     category: () => [generalSlug, ...(organization.categories ?? []).map(({ slug }) => slug)],
     list: () => (project.distribution_lists ?? []).map(({ name }) => name),
+    schedule: () => (project.schedules ?? []).map(({ slug }) => slug),
     channel: () => both(project.channels, organization.channels).flatMap(({ slug, type }) => [slug, type]),
     layout: () => both(project.layouts, organization.layouts).map(({ name }) => name),
   };

@@ -7,7 +7,8 @@
  */
 
 import { canonicalJson, type Json } from '../json.ts';
-import type { ChannelState, OrganizationState, ProviderState } from './state.ts';
+import { destinationsOf } from '../sources/updates/update.ts';
+import type { ChannelState, OrganizationState, ProviderState, StateByNoun } from './state.ts';
 
 interface KeptSecrets {
   providers: ProviderState[];
@@ -23,7 +24,7 @@ type DestinationsOf = (use: string) => string[];
 export function keepSecrets(
   entries: ProviderState[],
   stored: ProviderState[],
-  destinationsOf: DestinationsOf,
+  settingsOf: DestinationsOf,
 ): KeptSecrets {
   const kept: KeptSecrets = { providers: [...entries], ambiguous: [], moved: [] };
   const indexed = entries.map((entry, index) => ({ entry, index }));
@@ -42,7 +43,7 @@ export function keepSecrets(
     if (known.length <= unchanged.length) for (const one of known) left.delete(one);
   }
   const sameDestination = ({ use, settings }: ProviderState) =>
-    `${use} ${canonicalJson(destinationsOf(use).map(field => settings[field] ?? null))}`;
+    `${use} ${canonicalJson(settingsOf(use).map(field => settings[field] ?? null))}`;
   const moved: IndexedEntry[] = [];
   for (const [key, those] of Map.groupBy(changed, ({ entry }) => sameDestination(entry))) {
     const known = [...left].filter(one => sameDestination(one) === key);
@@ -54,7 +55,7 @@ export function keepSecrets(
     const candidates = [...left].filter(one => one.use === entry.use);
     for (const field of missingSecrets(entry, candidates)) {
       const differs = (name: string) => candidates.some(one => !sameValue(one.settings[name], entry.settings[name]));
-      kept.moved.push({ index, field, changed: destinationsOf(entry.use).filter(differs) });
+      kept.moved.push({ index, field, changed: settingsOf(entry.use).filter(differs) });
     }
   }
   kept.providers = kept.providers.map(withoutRemoved);
@@ -115,6 +116,27 @@ export function* pairChannels(
   for (const { at: path, now, was } of levels) {
     for (const [i, channel] of (now ?? []).entries()) {
       yield { at: `${path}/channels/${i}`, channel, stored: was?.find(({ slug }) => slug === channel.slug) };
+    }
+  }
+}
+
+type Updating = Pick<StateByNoun['source'], 'update'>;
+
+/** Returns whether requests to the sender go to the same servers. */
+export function isSameDestination(one: Updating, other: Updating): boolean {
+  return destinationsOf(one.update) === destinationsOf(other.update);
+}
+
+/** Pairs the sources of a document with the stored ones. */
+export function* pairSources(desired: OrganizationState, current: OrganizationState | undefined, path: string) {
+  for (const [p, project] of (desired.projects ?? []).entries()) {
+    const storedProject = current?.projects?.find(({ slug }) => slug === project.slug);
+    for (const [a, application] of (project.applications ?? []).entries()) {
+      const storedApplication = storedProject?.applications?.find(({ slug }) => slug === application.slug);
+      for (const [s, source] of (application.sources ?? []).entries()) {
+        const stored = storedApplication?.sources?.find(({ slug }) => slug === source.slug);
+        yield { at: `${path}/projects/${p}/applications/${a}/sources/${s}`, source, stored };
+      }
     }
   }
 }

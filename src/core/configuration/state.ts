@@ -4,6 +4,7 @@
  */
 
 import type { JsonObject } from '../json.ts';
+import { normalizeReach, type Reach } from '../oncall/reach.ts';
 import { fold, normalizeLocale, readAddress } from '../text/text.ts';
 import {
   type EntryOf,
@@ -34,6 +35,8 @@ export interface ProviderState {
 export interface AddressState {
   name: string;
   value: string;
+  /** Undefined: it is not managed and stays unchanged. */
+  verified?: boolean;
 }
 
 export interface UserState extends Row {
@@ -46,8 +49,10 @@ export interface UserState extends Row {
   locale?: string;
   /** Empty: none. */
   timezone?: string;
+  /** Empty: none. */
+  reach?: Reach;
   custom_fields?: JsonObject;
-  /** Without the user's own email address, which is implied. */
+  /** The user's own email address is implied, and only listed if this says whether it is verified. */
   addresses?: AddressState[];
 }
 
@@ -69,6 +74,12 @@ interface MoreState {
   /** Undefined: the stored secret is kept. */
   webhook: { secret?: string };
   notification: { content: StoredMessage };
+  /** Undefined: the stored one is kept. An empty secret: there is none. */
+  source: { token?: string; secret?: string; update_secret?: string };
+  /** Undefined: the stored one is kept. */
+  heartbeat: { token?: string };
+  /** Undefined: the stored one is kept. Empty: there is none. */
+  watch: { url?: string };
 }
 
 /** The states of what belongs to the audience, and is not declared. */
@@ -104,6 +115,9 @@ export function toState(document: OrganizationDocument, readProvider: ReadProvid
     channel: ({ providers }: EntryOf<'channel'>) => ({ providers: providers?.map(readProvider) }),
     webhook: ({ secret }: EntryOf<'webhook'>) => ({ secret }),
     notification: (entry: EntryOf<'notification'>) => ({ content: toContent(entry) }),
+    source: ({ token, secret, update_secret }: EntryOf<'source'>) => ({ token, secret, update_secret }),
+    heartbeat: ({ token }: EntryOf<'heartbeat'>) => ({ token }),
+    watch: ({ url }: EntryOf<'watch'>) => ({ url }),
   };
   const read = (noun: NounName | 'user' | 'list', entry: object): object => {
     if (noun === 'user') return toUser(entry as UserEntry);
@@ -122,16 +136,17 @@ export function toState(document: OrganizationDocument, readProvider: ReadProvid
   };
 }
 
-function toUser({ addresses, custom_fields, locale, ...user }: UserEntry): UserState {
+function toUser({ addresses, custom_fields, locale, reach, ...user }: UserEntry): UserState {
   return {
     username: fold(user.email),
     ...user,
     locale: locale === undefined ? undefined : (normalizeLocale(locale) ?? ''),
+    reach: reach && normalizeReach(reach),
     custom_fields: custom_fields as JsonObject | undefined,
     addresses: addresses
-      ?.map(({ name, value }) => ({ name, value, ...readAddress(name, value) }))
-      .map(({ name, value }) => ({ name, value }))
-      .filter(address => !isOwnEmail(user, address)),
+      ?.map(({ name, value, verified }) => ({ name, value, verified, ...readAddress(name, value) }))
+      .map(({ name, value, verified }) => ({ name, value, ...(verified !== undefined && { verified }) }))
+      .filter(address => isListed(user, address)),
   };
 }
 
@@ -139,7 +154,12 @@ function toList({ name, members }: ListEntry): ListState {
   return { name: name.trim(), members: members?.map(fold) };
 }
 
-/** Returns whether the address is the user's own email, which is implied and not listed. */
+/** Returns whether the state of the user lists the address. */
+export function isListed(user: { email: string }, address: AddressState): boolean {
+  return address.verified !== undefined || !isOwnEmail(user, address);
+}
+
+/** Returns whether the address is the user's own email, which every user has. */
 export function isOwnEmail(user: { email: string }, { name, value }: AddressState): boolean {
   return name === 'email' && fold(value) === fold(user.email);
 }

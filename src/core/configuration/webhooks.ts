@@ -10,9 +10,14 @@ export const webhookTypes = [
   'delivery.failed',
   'delivery.unknown',
   'delivery.complained',
+  'occurrence.held',
   'occurrence.completed',
   'occurrence.acknowledged',
+  'occurrence.snoozed',
+  'occurrence.reopened',
   'occurrence.resolved',
+  'trigger.rate_high',
+  'source.rejected',
   'address.disabled',
   'channel.unhealthy',
   'channel.recovered',
@@ -74,8 +79,12 @@ export function withSummary(type: string, data: JsonObject): JsonObject {
   return { ...data, state, summary: summarizeOccurrence({ ...facts, state }) };
 }
 
-/** Returns API URLs with more details. There are none without a public address: the receiver could not follow a path. */
+/**
+ * Returns API URLs with more details, and the console's page where someone decides about an occurrence that is held. There are none
+ * without a public address: the receiver could not follow a path.
+ */
 export function linksOf(
+  type: string,
   { occurrence, delivery, channel }: JsonObject,
   organization: string,
   baseUrl: string | undefined,
@@ -84,7 +93,9 @@ export function linksOf(
   const base = `${baseUrl}/api/o/${organization}`;
   if (typeof occurrence === 'string') {
     const url = `${base}/occurrence/${occurrence}/`;
-    return { links: { occurrence: url, ...(delivery !== undefined && { delivery: `${url}deliveries/${delivery}/` }) } };
+    const page = type === 'occurrence.held' && { console: `${baseUrl}/o/${organization}/occurrences/${occurrence}` };
+    const own = delivery !== undefined && { delivery: `${url}deliveries/${delivery}/` };
+    return { links: { occurrence: url, ...own, ...page } };
   }
   return typeof channel === 'string' ? { links: { channels: `${base}/channel/` } } : {};
 }

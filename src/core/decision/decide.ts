@@ -4,18 +4,27 @@
  */
 
 import { describeSuppression, type Suppression, stopsChannel } from '../audience/suppressions.ts';
+import type { Reach as ReachRules } from '../oncall/reach.ts';
 import { addressKind, fold } from '../text/text.ts';
 import type { TriggerOptions } from '../trigger.ts';
-import { type Choices, describePreferenceDecision, resolvePreference, type Topic } from './preferences.ts';
+import { type Choices, describePreferenceDecision, isPersonal, resolvePreference, type Topic } from './preferences.ts';
 import { findQuietEnd, type QuietHours, spreadMs } from './quiet-hours.ts';
 
 export const reasons = {
   'event.missing': 'the event has been deleted',
   'event.inactive': 'the event has been switched off',
   'event.paused': 'the event, its application, project, organization or API key is paused',
+  silenced: 'a silence matches it',
   dropped: 'it was held by a pause, and dropped when the pause ended',
   'channel.paused': 'the channel is paused',
   'channel.bulk_paused': 'bulk messages of the channel are paused, because too many bounced or were reported as spam',
+  'guard.audience': 'it has more recipients than the event may have without an approval',
+  'guard.rate': 'its key, event or application triggered far more often than ever, and the rate guard paused it',
+  'guard.canary':
+    'too many messages to a sample of its recipients did not go well, and the others wait for an approval',
+  'guard.rejected': 'it waited for an approval, and was rejected',
+  'guard.expired': 'it waited for an approval, and was not approved in time',
+  'canary.waiting': 'a sample of the recipients got it first, and the others wait for what becomes of that',
   'limit.fan_out': 'the trigger reached the limit of recipients per trigger',
   'limit.users': 'the organization reached its user limit, so new recipients were not created',
   no_recipients: 'no notification found any recipients',
@@ -35,6 +44,9 @@ export const reasons = {
   'recipient.not_selected': "the notification's user expression does not select the user",
   'recipient.not_named':
     'the notification goes to the recipients named by the trigger, and the user was not one of them',
+  'schedule.no_one': 'no one was on call',
+  'schedule.fallback': 'no one was on call, so that it went to the fallback list of the schedule',
+  'schedule.not_on_call': 'the user was not on call',
   'recipient.since': 'the user is a recipient now, but was not, or could not be reached, when it was triggered',
   'recipient.not_yet': 'recipients are still being looked up',
   'occurrence.waiting': 'the occurrence is not due yet',
@@ -43,12 +55,14 @@ export const reasons = {
   'member.inactive': 'the membership in the list is inactive',
   'preference.off': 'the user has opted out, or has never opted in',
   quiet_hours: 'the quiet hours of the user have not ended',
+  'reach.later': "the user's own rules send it later, unless someone acknowledges or resolves it before",
   digest: 'its digest has not been sent yet',
   throttled: 'rate limit reached',
   'address.missing': 'the user has no address for this channel',
   'address.disabled': 'the address was disabled because it no longer works',
   'address.suppressed': 'the address is on the suppression list',
   'address.removed': 'the user no longer has this address',
+  'address.unverified': 'the address is not verified, and the user can be reached at one that is',
   duplicate: 'the same address already gets this message via this channel',
   expired: 'it was not sent before it expired',
   cancelled: 'it was cancelled before it was sent',
@@ -81,6 +95,8 @@ export interface RecipientAddress {
   name: string;
   value: string;
   disabled: boolean;
+  /** Whether someone has proved to read what is sent to it. Absent: no. */
+  verified?: boolean;
   /** The entry of the suppression list that it matches. */
   suppression?: Suppression;
 }
@@ -98,6 +114,8 @@ export interface Recipient {
   /** The recipient's own; null means the organization's. */
   timezone: string | null;
   quiet_hours: QuietHours | null;
+  /** Null or absent: none. */
+  rules?: ReachRules | null;
 }
 
 /**
@@ -147,22 +165,34 @@ export function decideNotification(
   }
 }
 
-/** Returns the channels of these slugs or types; a project's own channel comes before the organization's of the same slug. */
+/** Stands among channels for the ways in which each recipient wants to be reached: see personal.ts. */
+export const personal = 'personal';
+
+/**
+ * Returns the channels of these slugs or types; a project's own channel comes before the organization's of the same slug. `personal` stands
+ * for all that people read alone.
+ */
 export function selectChannels<Channel extends DecisionChannel>(
   names: readonly string[],
   usable: readonly Channel[],
 ): Channel[] {
   const chosen = names.flatMap(name => {
+    if (name === personal) return usable.filter(reachesPeople);
     const bySlug = usable.find(channel => channel.slug === name);
     return bySlug ? [bySlug] : usable.filter(channel => channel.type === name);
   });
   return [...new Set(chosen)];
 }
 
-type Decision =
+/** Returns whether individual people read the channel. */
+export function reachesPeople({ reach, type }: Pick<DecisionChannel, 'reach' | 'type'>): boolean {
+  return reach !== 'room' && isPersonal(type);
+}
+
+export type Decision =
   | { address: string; reason?: undefined; detail?: undefined; dueAt?: undefined }
   /** The delivery waits until `dueAt` and is then decided again. */
-  | { address: string; reason: 'quiet_hours' | 'digest'; detail?: undefined; dueAt: Date }
+  | { address: string; reason: 'quiet_hours' | 'digest' | 'reach.later'; detail?: undefined; dueAt: Date }
   | (Refusal & { address: string | null });
 
 interface Refusal {
@@ -179,6 +209,8 @@ export interface Circumstances {
   defaults: { timezone: string | null; quiet_hours: QuietHours | null };
   isUrgent: boolean;
   now: number;
+  /** Whether only verified addresses are used. Absent: all are. */
+  verifiedOnly?: boolean;
   /** Returns when a digest that opens now closes for a recipient in this time zone; undefined without a digest. */
   digestEnd?: (timezone: string) => number;
 }
@@ -198,7 +230,7 @@ export function decide(
   options: TriggerOptions,
   circumstances: Circumstances,
 ): Decision[] {
-  const all = findAddresses(channel, recipient);
+  const all = findAddresses(channel, recipient, circumstances.verifiedOnly);
   const [first] = all;
   const refused = refuse(channel, recipient, options, circumstances.topic, first);
   if (refused) return [{ address: first?.value ?? null, ...refused }];
@@ -206,6 +238,7 @@ export function decide(
   if (working.length === 0) return [{ address: first!.value, reason: 'address.disabled' }];
   const reachable = working.filter(({ suppression }) => !suppression || !stopsChannel(suppression, channel));
   if (reachable.length === 0) return [{ address: working[0]!.value, ...refuseSuppressed(working[0]!.suppression!) }];
+  if (circumstances.verifiedOnly && !first!.verified) return [{ address: first!.value, reason: 'address.unverified' }];
   const closesAt = findDigestEnd(channel, recipient, circumstances);
   // Quiet hours are checked when the digest closes.
   if (closesAt) return reachable.map(({ value }) => ({ address: value, reason: 'digest', dueAt: closesAt }));
@@ -282,11 +315,13 @@ function findDigestEnd(
 
 type ChannelAddress = Omit<RecipientAddress, 'name'>;
 
-function findAddresses(channel: DecisionChannel, recipient: Recipient): ChannelAddress[] {
-  if (channel.reach === 'room') return [{ value: `room ${channel.slug}`, disabled: false }];
+/** Returns verified addresses before others with `verifiedOnly`: either all that are returned are verified, or none. */
+function findAddresses(channel: DecisionChannel, recipient: Recipient, verifiedOnly = false): ChannelAddress[] {
+  if (channel.reach === 'room') return [{ value: `room ${channel.slug}`, disabled: false, verified: true }];
   const { member } = recipient;
   const { accepts = () => true } = channel;
-  const own = recipient.addresses.filter(({ name, value }) => addressKind(name) === channel.type && accepts(value));
+  const all = recipient.addresses.filter(({ name, value }) => addressKind(name) === channel.type && accepts(value));
+  const own = verifiedOnly && all.some(({ verified }) => verified) ? all.filter(({ verified }) => verified) : all;
   const entered =
     member && addressKind(member.name) === channel.type && own.find(({ value }) => value === member.value);
   if (entered) return [entered];
@@ -294,5 +329,5 @@ function findAddresses(channel: DecisionChannel, recipient: Recipient): ChannelA
   own.sort((a, b) => a.name.length - b.name.length);
   if (channel.type === 'webpush' || channel.type === 'push') return own;
   if (own[0]) return [own[0]];
-  return channel.reach === 'recipient' ? [{ value: recipient.username, disabled: false }] : [];
+  return channel.reach === 'recipient' ? [{ value: recipient.username, disabled: false, verified: true }] : [];
 }

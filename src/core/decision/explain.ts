@@ -2,7 +2,9 @@
 
 import type { DeliveryStatus } from '../history/statuses.ts';
 import { lookUp } from '../lookup.ts';
+import { isBundleId } from './bundle.ts';
 import { type Reason, reasons } from './decide.ts';
+import type { VariantName } from './guards/variants.ts';
 
 export interface ExplainedDelivery {
   status: DeliveryStatus;
@@ -17,14 +19,17 @@ export interface ExplainedDelivery {
   retry_until: Date | null;
   /** Id of the digest; all deliveries of a digest are sent as one message. */
   digest: string | null;
+  /** The variant of the message; null: there is one. */
+  variant: VariantName | null;
 }
 
 const lostResponse = "the provider's response was lost";
 
 /** Explains an existing delivery; `aftermath` says what was reported about it after it was sent. */
 export function explainDelivery(delivery: ExplainedDelivery, aftermath = ''): string {
+  const { variant } = delivery;
   const explained = explainOutcome(delivery, aftermath !== '');
-  return aftermath ? `${explained} ${aftermath}` : explained;
+  return [explained, variant && `The message is variant ${variant}.`, aftermath].filter(Boolean).join(' ');
 }
 
 function explainOutcome(delivery: ExplainedDelivery, hasAftermath: boolean): string {
@@ -35,7 +40,9 @@ function explainOutcome(delivery: ExplainedDelivery, hasAftermath: boolean): str
   const tried = attempts === 1 ? 'one attempt' : `${attempts} attempts`;
   const inTries = attempts > 0 ? ` in ${tried}` : '';
   const at = delivery.sent_at ? ` at ${delivery.sent_at.toISOString()}` : '';
-  const sent = `It was sent${delivery.digest ? ' in a digest' : ''}${to}${via}${at}`;
+  const isBundle = isBundleId(delivery.digest);
+  const inOne = isBundle ? ' in one message with other alerts' : delivery.digest ? ' in a digest' : '';
+  const sent = `It was sent${inOne}${to}${via}${at}`;
   switch (status) {
     case 'sent':
       return `${sent}.`;
@@ -43,7 +50,9 @@ function explainOutcome(delivery: ExplainedDelivery, hasAftermath: boolean): str
       return `It is being sent${to}${via} right now.`;
     case 'pending':
       if (delivery.reason && delivery.next_attempt_at) {
-        return `It is waiting: ${explainReason(delivery.reason)}. It will be sent${to}${via} at ${delivery.next_attempt_at.toISOString()}.`;
+        const why = isBundle ? 'alerts of the same seconds become one message' : explainReason(delivery.reason);
+        const about = delivery.reason === 'silenced' && detail ? ` (${detail})` : '';
+        return `It is waiting: ${why}${about}. It will be sent${to}${via} at ${delivery.next_attempt_at.toISOString()}.`;
       }
       return delivery.reason
         ? `It is waiting: ${explainPause(delivery.reason, detail)}. It will be sent${to}${via} as soon as that changes.`
@@ -78,21 +87,30 @@ const prospects: Partial<Record<Reason, { state: AbsenceState; text: string }>> 
   'recipient.not_yet': { state: 'expanding', text: 'It is still being decided' },
   'occurrence.waiting': { state: 'scheduled', text: 'It is scheduled' },
   'event.paused': { state: 'held', text: 'It is held, and sent when the pause ends' },
+  'guard.rate': { state: 'held', text: 'It is held, and sent if someone releases it' },
+  'guard.audience': { state: 'held', text: 'It is held, and sent if someone approves it' },
+  'guard.canary': { state: 'held', text: 'It is held, and sent if someone approves it' },
+  'canary.waiting': { state: 'expanding', text: 'It is sent later if the sample goes well' },
+  silenced: { state: 'held', text: 'It is held, and sent when the silence ends if it is still open' },
   'step.waiting': { state: 'escalating', text: 'It may still be sent' },
 };
 
-export function absenceStateOf(reason: Reason): AbsenceState {
-  return prospects[reason]?.state ?? 'none';
+/** `isOver`: nothing is to come, whatever the reason. */
+export function absenceStateOf(reason: Reason, isOver = false): AbsenceState {
+  return (isOver ? undefined : prospects[reason]?.state) ?? 'none';
 }
 
 /**
  * Explains why there is no delivery. `about` is what the reason refers to, such as the list, or the reason of a pause. Unless it is final, recipients have yet to
  * be resolved.
  */
-export function explainAbsence(reason: Reason, isFinal: boolean, about = ''): string {
+export function explainAbsence(reason: Reason, isFinal: boolean, about = '', isOver = false): string {
   const why =
-    reason === 'event.paused' ? explainPause(reason, about) : `${explainReason(reason)}${about ? ` (${about})` : ''}`;
-  return `${prospects[reason]?.text ?? (isFinal ? 'It was not sent' : 'It would not be sent')}: ${why}.`;
+    reason === 'event.paused' || reason === 'guard.rate'
+      ? explainPause(reason, about)
+      : `${explainReason(reason)}${about ? ` (${about})` : ''}`;
+  const prospect = isOver ? undefined : prospects[reason]?.text;
+  return `${prospect ?? (isFinal ? 'It was not sent' : 'It would not be sent')}: ${why}.`;
 }
 
 /** Returns the text of a reason code, and what the person who paused it gave as the reason. */

@@ -7,16 +7,21 @@ import { stopsChannel } from '../audience/suppressions.ts';
 import { isBulk } from '../feedback/reputation.ts';
 import { addressKind } from '../text/text.ts';
 import { priorities } from '../trigger.ts';
+import { isBundleId } from './bundle.ts';
 import {
   type DecisionChannel,
   findQuietWait,
+  personal,
   type Reason,
   type Recipient,
+  reachesPeople,
   refuseByPreference,
   refuseSuppressed,
 } from './decide.ts';
+import type { PauseCause } from './guards/rate-guard.ts';
 import type { Topic } from './preferences.ts';
 import type { QuietHours } from './quiet-hours.ts';
+import { describeSilence, type SilenceHit, type Silences } from './silences.ts';
 import { giveUpMs } from './steps.ts';
 
 const urgent = priorities.indexOf('urgent');
@@ -24,6 +29,7 @@ const urgent = priorities.indexOf('urgent');
 interface OccurrenceEnd {
   cancelled_at: Date | null;
   acknowledged_at: Date | null;
+  acknowledged_users?: readonly number[] | null;
   resolved_at: Date | null;
 }
 
@@ -42,33 +48,50 @@ interface RecheckInput {
     priority: number;
     provider_index: number;
     notification_id: number;
+    user_id?: number;
     step: number;
+    /** The digest that it carries. */
+    digest_id?: string | null;
     is_dropped: boolean;
   };
-  occurrence: (OccurrenceEnd & { expires_at: Date | null; due_at: Date; key_id: string | null }) | undefined;
+  occurrence:
+    | (OccurrenceEnd & {
+        expires_at: Date | null;
+        due_at: Date;
+        round_began_at: Date | null;
+        key_id: string | null;
+        priority: number;
+        context: object;
+        is_keyed: boolean;
+      })
+    | undefined;
   recipient: Recipient | undefined;
   channel:
     | (DecisionChannel & { paused: boolean; bulkPaused: boolean; readonly providers: readonly unknown[] })
     | undefined;
   plan:
-    | {
+    | ({
+        id: number;
+        project: { id: number };
+        application: { id: number };
         active: boolean;
-        paused: boolean;
-        paused_keys: readonly string[];
         topic: Topic;
         notifications: readonly RecheckNotification[];
         organization: { timezone: string | null; quiet_hours: QuietHours | null };
-      }
+      } & Pauses)
     | undefined;
+  /** Absent: none apply. */
+  silences?: Silences | undefined;
 }
 
 export type RecheckResult =
   /** The delivery ends without being sent. */
-  | { status: 'cancelled' | 'expired' | 'suppressed'; reason: Reason; detail: string | null }
+  | { status: 'cancelled' | 'expired' | 'suppressed'; reason: Reason; detail: string | null; silenced?: SilenceHit }
   /** It waits until the channel or event is resumed. */
-  | { status: 'held'; reason: 'channel.paused' | 'channel.bulk_paused' | 'event.paused' }
+  | { status: 'held'; reason: 'channel.paused' | 'channel.bulk_paused' | PauseReason }
   /** It waits until `dueAt`. */
-  | { status: 'quiet'; reason: 'quiet_hours'; dueAt: Date };
+  | { status: 'quiet'; reason: 'quiet_hours'; dueAt: Date }
+  | { status: 'silenced'; reason: 'silenced'; dueAt: Date; detail: string; silenced: SilenceHit };
 
 /**
  * Returns why the delivery is not sent now, or undefined when it may be sent. Since the decision the user may have been
@@ -76,7 +99,7 @@ export type RecheckResult =
  * the expiry may have begun.
  */
 export function recheck(
-  { delivery, occurrence, recipient, channel, plan }: RecheckInput,
+  { delivery, occurrence, recipient, channel, plan, silences }: RecheckInput,
   now: number,
 ): RecheckResult | undefined {
   const end = (status: 'cancelled' | 'expired' | 'suppressed', reason: Reason, detail?: string): RecheckResult => ({
@@ -118,40 +141,82 @@ export function recheck(
   if (channel.paused) return { status: 'held', reason: 'channel.paused' };
   if (channel.bulkPaused && isBulk(delivery, plan.topic.category))
     return { status: 'held', reason: 'channel.bulk_paused' };
-  if (isPaused(plan, occurrence)) return { status: 'held', reason: 'event.paused' };
+  const paused = findPause(plan, occurrence);
+  if (paused) return { status: 'held', reason: paused };
+  // A digest that is already open contains messages of other occurrences too.
+  const found = delivery.digest_id === null && silences?.find(plan, occurrence.context, now);
+  if (found) {
+    const detail = describeSilence(found.silence, found.until);
+    // Steps belong to an escalation, which is open until someone acknowledges it.
+    if (!occurrence.is_keyed && delivery.step === 0)
+      return {
+        ...end('suppressed', 'silenced', detail),
+        silenced: { ...found, effect: 'suppressed' },
+      } as RecheckResult;
+    return {
+      status: 'silenced',
+      reason: 'silenced',
+      dueAt: found.until,
+      detail,
+      silenced: { ...found, effect: 'held' },
+    };
+  }
   const { topic, organization } = plan;
   const circumstances = { topic, defaults: organization, isUrgent: delivery.priority === urgent, now };
   const dueAt = findQuietWait(channel, recipient, circumstances);
   return dueAt && { status: 'quiet', reason: 'quiet_hours', dueAt };
 }
 
-/** Returns whether the event, or the key that triggered the occurrence, is paused. */
-export function isPaused(
-  plan: { paused: boolean; paused_keys: readonly string[] },
-  { key_id }: { key_id: string | null },
-): boolean {
-  return plan.paused || (key_id !== null && plan.paused_keys.includes(key_id));
+/** What is paused. `person`: by a person, as opposed to a guard. */
+export interface Pauses {
+  /** Of the event and what it belongs to. */
+  paused: PauseCause | 'person' | null;
+  /** By the id of the key. */
+  paused_keys: Readonly<Record<string, PauseCause | 'person'>>;
+}
+
+export type PauseReason = 'event.paused' | 'guard.rate';
+
+/** Returns why an occurrence is held: the event, or the key that triggered it, is paused. */
+export function findPause(
+  { paused, paused_keys }: Pauses,
+  { key_id, priority }: { key_id: string | null; priority: number },
+): PauseReason | undefined {
+  const causes = [paused, key_id === null ? undefined : paused_keys[key_id]].filter(
+    cause => cause && (cause !== 'guard.rate' || priority !== urgent),
+  );
+  if (causes.length === 0) return undefined;
+  return causes.includes('person') ? 'event.paused' : 'guard.rate';
 }
 
 /** Returns whether the notification, or one of its steps, uses the channel. */
-function usesChannel({ channels, steps }: RecheckNotification, { slug, type }: DecisionChannel): boolean {
+function usesChannel({ channels, steps }: RecheckNotification, channel: DecisionChannel): boolean {
   const names = steps ? steps.steps.flatMap(({ notification }) => notification.channels) : channels;
-  return names.includes(slug) || names.includes(type);
+  const { slug, type } = channel;
+  return names.includes(slug) || names.includes(type) || (names.includes(personal) && reachesPeople(channel));
 }
 
-/** Returns why a delivery is cancelled: a cancellation ends all deliveries, an acknowledgement or resolution only those of steps. */
-export function cancelReasonOf({ step }: { step: number }, occurrence: OccurrenceEnd): Reason | undefined {
+/**
+ * Returns why a delivery is cancelled: a cancellation ends all deliveries, an acknowledgement or resolution only those of steps and
+ * in bundles.
+ */
+export function cancelReasonOf(
+  { step, user_id, digest_id = null }: { step: number; user_id?: number; digest_id?: string | null },
+  occurrence: OccurrenceEnd,
+): Reason | undefined {
   if (occurrence.cancelled_at) return 'cancelled';
-  if (step > 0 && occurrence.resolved_at) return 'resolved';
-  return step > 0 && occurrence.acknowledged_at ? 'acknowledged' : undefined;
+  const isAlert = step > 0 || (step === 0 && isBundleId(digest_id));
+  if (isAlert && occurrence.resolved_at) return 'resolved';
+  const isOwn = user_id !== undefined && occurrence.acknowledged_users?.includes(user_id);
+  return isAlert && (occurrence.acknowledged_at || isOwn) ? 'acknowledged' : undefined;
 }
 
 /** Returns whether the time limit of the steps has passed, for example after a long time without a worker. */
 function isGivenUp(
   { step }: { step: number },
-  { due_at }: { due_at: Date },
+  { due_at, round_began_at }: { due_at: Date; round_began_at: Date | null },
   { steps }: { steps?: { giveUpMs: number } | undefined },
   now: number,
 ): boolean {
-  return step > 0 && due_at.getTime() + (steps?.giveUpMs ?? giveUpMs(null)) <= now;
+  return step > 0 && (round_began_at ?? due_at).getTime() + (steps?.giveUpMs ?? giveUpMs(null)) <= now;
 }

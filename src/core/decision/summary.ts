@@ -4,6 +4,7 @@
  */
 import { type OccurrenceState, occurrenceStates } from '../history/states.ts';
 import { explainPause, explainReason } from './explain.ts';
+import { isGuarded } from './guards/guard.ts';
 
 /** What is said about a number of messages, after "the message", "all messages" or a number. */
 const phrases = {
@@ -26,18 +27,21 @@ export interface SummaryFacts {
   reason?: string | null;
   /** What the person who paused it gave as the reason. */
   pause_note?: string | null;
+  /** The silence that holds it or its next step, or that suppressed it: by whom, until when, and why. */
+  silence_note?: string | null;
   /** Messages that were never prepared, because it stopped before all recipients were reached. Null: not known, or not yet. */
   unexpanded?: number | null;
   /** Until when it waits. */
   until?: Date | null;
   cancelled_by?: string | null;
   acknowledged_by?: string | null;
+  snoozed_by?: string | null;
   resolved_by?: string | null;
 }
 
 export function summarizeOccurrence(facts: SummaryFacts): string {
   const total = Object.values(facts.counts).reduce((sum, count) => sum + count, 0);
-  return [leadOf(facts), tallyOf(facts, total), stopOf(facts, total), unexpandedOf(facts, total)]
+  return [leadOf(facts), tallyOf(facts, total), stopOf(facts, total), silenceOf(facts), unexpandedOf(facts, total)]
     .filter(Boolean)
     .join(' ');
 }
@@ -53,9 +57,11 @@ function leadOf({ state, reason, pause_note, until, ...by }: SummaryFacts): stri
     case 'expired':
       return '';
     case 'cancelled':
-      return `${byWhom('Cancelled', by.cancelled_by)}.`;
+      return `${byWhom(reason === 'guard.rejected' ? 'Rejected' : 'Cancelled', by.cancelled_by)}.`;
     case 'acknowledged':
-      return `${byWhom('Acknowledged', by.acknowledged_by)}.`;
+      return `${byWhom('Acknowledged', by.acknowledged_by)}.${until ? ` Escalates again at ${until.toISOString()}.` : ''}`;
+    case 'snoozed':
+      return `${byWhom('Snoozed', by.snoozed_by)}${until ? ` until ${until.toISOString()}` : ''}.`;
     case 'resolved':
       return `${byWhom('Resolved', by.resolved_by)}.`;
     case 'no_recipients':
@@ -63,12 +69,19 @@ function leadOf({ state, reason, pause_note, until, ...by }: SummaryFacts): stri
     case 'dry_run':
       return occurrenceStates.dry_run.meaning;
     case 'held':
+      if (isGuarded(reason ?? null)) return `Held until someone approves it: ${explainReason(reason!)}.`;
       return `Held, and sent when the pause ends${reason ? `: ${explainPause(reason, pause_note)}` : ''}.`;
-    default: {
-      const { meaning, until: template } = occurrenceStates[state];
-      return until && template ? template.replace('{time}', until.toISOString()) : meaning;
-    }
+    case 'waiting':
+      if (reason === 'canary.waiting' && until) return `The others wait for the canary until ${until.toISOString()}.`;
+      return waitingOf(state, until);
+    default:
+      return waitingOf(state, until);
   }
+}
+
+function waitingOf(state: OccurrenceState, until: Date | null | undefined): string {
+  const { meaning, until: template } = occurrenceStates[state];
+  return until && template ? template.replace('{time}', until.toISOString()) : meaning;
 }
 
 const byWhom = (verb: string, name: string | null | undefined) => (name ? `${verb} by ${name}` : verb);
@@ -76,7 +89,7 @@ const byWhom = (verb: string, name: string | null | undefined) => (name ? `${ver
 /** States whose lead says all there is to say about pending messages. */
 const waiting = new Set<OccurrenceState>([
   ...(['scheduled', 'expanding', 'sending', 'held', 'retrying'] as const),
-  ...(['waiting', 'waiting_digest', 'waiting_quiet_hours'] as const),
+  ...(['waiting', 'waiting_digest', 'waiting_quiet_hours', 'waiting_silence'] as const),
 ]);
 
 /** Says how many messages there are of each kind. The numbers add up to all messages. */
@@ -100,6 +113,7 @@ function tallyOf({ state, counts, reason }: SummaryFacts, total: number): string
 
 /** Says why there is no message at all, where the lead does not. */
 function emptyOf(state: OccurrenceState, reason: string | null | undefined): string {
+  if (reason === 'guard.rejected') return `No messages: ${explainReason(reason)}.`;
   if (state === 'cancelled' || state === 'expired') {
     return `${state === 'expired' ? 'Expired. ' : ''}There were no messages yet.`;
   }
@@ -123,6 +137,10 @@ function stopOf({ state, reason }: SummaryFacts, total: number): string {
     return '';
   if (reason === 'expired') return 'It expired before all recipients were resolved.';
   return `${capitalize(explainReason(reason))}.`;
+}
+
+function silenceOf({ silence_note }: SummaryFacts): string {
+  return silence_note ? `Silenced ${silence_note}.` : '';
 }
 
 /** Says how many messages there would have been besides those on record. */

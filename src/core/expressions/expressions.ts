@@ -64,15 +64,29 @@ export function lazyPredicate(expression: string, steps?: number): (value: unkno
   };
 }
 
+/** Returns why an expression cannot be used, as the end of a sentence; undefined when it is valid. */
+export function findExpressionMistake(expression: string): string | undefined {
+  try {
+    compileTree(expression);
+    return undefined;
+  } catch (error) {
+    return notAnExpression(error);
+  }
+}
+
 /** Returns the mistake in a filter, as the end of a sentence; undefined when it is valid. */
 export function findFilterMistake(expression: string): string | undefined {
   try {
     return findPredicateMistake(parseExpression(expression));
   } catch (error) {
     // A deep tree may parse and overflow the stack here.
-    const cause = toLimitError(error);
-    return `is not a JMESPath expression: ${cause instanceof Error ? cause.message : String(cause)}`;
+    return notAnExpression(error);
   }
+}
+
+function notAnExpression(error: unknown): string {
+  const cause = toLimitError(error);
+  return `is not a JMESPath expression: ${cause instanceof Error ? cause.message : String(cause)}`;
 }
 
 function prepareExpression(expression: string, steps: number): (value: unknown) => Json {

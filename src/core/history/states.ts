@@ -22,13 +22,14 @@ export interface State {
   moving?: true;
 }
 
-type WaitState = 'waiting_digest' | 'waiting_quiet_hours' | 'waiting';
+type WaitState = 'waiting_digest' | 'waiting_quiet_hours' | 'waiting_silence' | 'waiting';
 /** The states of deliveries that refine a status, and that status. */
 export const refinedStates = {
   bounced: 'failed',
   held: 'pending',
   waiting_digest: 'pending',
   waiting_quiet_hours: 'pending',
+  waiting_silence: 'pending',
   waiting: 'pending',
   dry_run: 'suppressed',
   complained: 'sent',
@@ -36,7 +37,7 @@ export const refinedStates = {
 } as const satisfies Record<string, DeliveryStatus>;
 export type RefinedState = keyof typeof refinedStates;
 export type DeliveryState = DeliveryStatus | RefinedState;
-export type OccurrenceState = OccurrenceOutcome | WaitState | 'retrying' | 'dry_run';
+export type OccurrenceState = OccurrenceOutcome | WaitState | 'retrying' | 'dry_run' | 'snoozed';
 
 const waits: Record<WaitState, State> = {
   waiting_digest: {
@@ -50,6 +51,12 @@ const waits: Record<WaitState, State> = {
     color: 'violet',
     meaning: 'Waiting for the end of quiet hours.',
     until: 'Waiting for the end of quiet hours at {time}.',
+  },
+  waiting_silence: {
+    name: 'Silenced',
+    color: 'violet',
+    meaning: 'Waiting for the end of a silence.',
+    until: 'Waiting for the end of a silence at {time}.',
   },
   waiting: { name: 'Waiting', color: 'violet', meaning: 'Waiting to be sent.', until: 'Waiting until {time}.' },
 };
@@ -120,6 +127,12 @@ export const occurrenceStates: Record<OccurrenceState, State> = {
     moving: true,
   },
   acknowledged: { name: 'Acknowledged', color: 'teal', meaning: 'Someone acknowledged it. Later steps were stopped.' },
+  snoozed: {
+    name: 'Snoozed',
+    color: 'violet',
+    meaning: 'Someone snoozed it. It will escalate again.',
+    until: 'Snoozed until {time}.',
+  },
   resolved: { name: 'Resolved', color: 'teal', meaning: 'Someone resolved it.' },
   unacknowledged: { name: 'Unacknowledged', color: 'red', meaning: 'All steps ran and no one acknowledged it.' },
 };
@@ -180,7 +193,11 @@ export function channelStatesOf(channel: ChannelFacts): ChannelStateName[] {
   ];
 }
 
-const waitStates: Record<string, WaitState> = { digest: 'waiting_digest', quiet_hours: 'waiting_quiet_hours' };
+const waitStates: Record<string, WaitState> = {
+  digest: 'waiting_digest',
+  quiet_hours: 'waiting_quiet_hours',
+  silenced: 'waiting_silence',
+};
 
 interface DeliveryFacts {
   status: DeliveryStatus;
@@ -212,11 +229,16 @@ export interface OccurrenceWait {
 
 interface OccurrenceFacts {
   outcome: OccurrenceOutcome;
+  reason?: string | null;
   isDryRun: boolean;
+  isSnoozed?: boolean;
   wait: OccurrenceWait | undefined;
 }
 
-export function occurrenceStateOf({ outcome, isDryRun, wait }: OccurrenceFacts): OccurrenceState {
+export function occurrenceStateOf({ outcome, reason, isDryRun, isSnoozed, wait }: OccurrenceFacts): OccurrenceState {
+  if (outcome === 'expanding' && reason === 'canary.waiting') return 'waiting';
+  if ((outcome === 'scheduled' || outcome === 'expanding') && reason === 'silenced') return 'waiting_silence';
+  if (outcome === 'acknowledged' && isSnoozed) return 'snoozed';
   if (outcome === 'suppressed' && isDryRun) return 'dry_run';
   if (outcome !== 'sending' || !wait) return outcome;
   if (wait.status === 'retrying') return 'retrying';

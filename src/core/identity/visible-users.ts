@@ -7,8 +7,8 @@ import type { Grant, ObjectPath } from './permissions.ts';
 /** All users of the organization, those on lists of the project, or none. */
 export type VisibleUsers = 'all' | 'project' | 'none';
 
-/** Returns which users the caller may see at an event of this path. */
-export function visibleUsers(grant: Grant, path: Required<ObjectPath>): VisibleUsers {
+/** Returns which users the caller may see at this path. */
+export function visibleUsers(grant: Grant, path: ObjectPath): VisibleUsers {
   if (grant.allows('user:read', { organization: path.organization })) return 'all';
   return grant.allows('user:read', path) ? 'project' : 'none';
 }

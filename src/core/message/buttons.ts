@@ -1,5 +1,5 @@
 /**
- * Buttons of messages in chats: acknowledge and resolve for messages of steps, and the message's own actions. What a
+ * Buttons of messages in chats: acknowledge, resolve and snooze for messages of steps, and the message's own actions. What a
  * service returns when one is pressed is a signed token that names the delivery and the choice. It fits into the 64 bytes
  * that Telegram allows.
  */
@@ -8,8 +8,11 @@ import { compactPattern, compactReference, readCompactReference, type TenantDeli
 import type { Content } from '../render/render.ts';
 import { acknowledgeTextsIn } from './acknowledge-texts.ts';
 
-/** What pressing a button does: acknowledge, resolve, or trigger the event of the action with this index. */
-export type ButtonChoice = 'a' | 'r' | '0' | '1' | '2';
+/**
+ * What pressing a button does: acknowledge, acknowledge all alerts of the bundle, resolve, snooze, or trigger the event of the action with
+ * this index.
+ */
+export type ButtonChoice = 'a' | 'b' | 'r' | 's' | '0' | '1' | '2';
 
 export interface Button {
   label: string;
@@ -21,7 +24,12 @@ export interface Button {
 }
 
 const purpose = 'message button';
-const tokenPattern = new RegExp(`^${compactPattern}-([ar012])\\.([0-9a-z]{16})$`);
+const tokenPattern = new RegExp(`^${compactPattern}-([abrs012])\\.([0-9a-z]{16})$`);
+
+/** How long the button snoozes. */
+export const buttonSnooze = '1h';
+/** More buttons than these would crowd the message, and Discord shows five in a row. */
+const maxOwnWithSnooze = 1;
 
 export function signButtonToken(
   delivery: TenantDelivery,
@@ -74,5 +82,26 @@ export function toButtons(
     // A path is meant for the application's own pages.
     else if (url?.startsWith('http')) buttons.push({ label, url: new URL(url).href });
   }
+  const isCrowded = buttons.length > 2 + maxOwnWithSnooze;
+  if (step > 0 && !isCrowded) buttons.push({ label: texts.snooze, ...press('s') });
   return buttons;
+}
+
+/** The alerts of a bundle that have a button of their own: services show few, and some only in rows of five. */
+const maxBundleButtons = 4;
+
+/** Returns the buttons of a message about several alerts: one for all, and one for each of the first. */
+export function toBundleButtons(
+  { step, acknowledgeUrl, locale }: Omit<ButtonMessage, 'actions'>,
+  tokenForAll: string,
+  alerts: readonly { title: string; token: string }[],
+): Button[] {
+  if (step < 0) return [];
+  const { button, acknowledgeAll } = acknowledgeTextsIn(locale);
+  return [
+    { label: acknowledgeAll, token: tokenForAll, choice: 'b', ...(acknowledgeUrl && { url: acknowledgeUrl }) },
+    ...alerts.slice(0, maxBundleButtons).map(({ title, token }): Button => {
+      return { label: `${button}: ${title}`, token, choice: 'a' };
+    }),
+  ];
 }

@@ -1,11 +1,12 @@
 /**
- * What happens to messages that were already sent when their occurrence ends: an acknowledgement or a resolution updates
- * them, a cancellation retracts them.
+ * What happens to messages that were already sent when their occurrence changes: an acknowledgement, a snooze, the end of
+ * either, or a resolution updates them, a cancellation retracts them.
  */
 import { lookUp } from '../lookup.ts';
 import { resolveTimezone } from '../render/template/filters.ts';
 
-export type OccurrenceChange = 'acknowledged' | 'resolved' | 'cancelled';
+export const occurrenceChanges = ['acknowledged', 'snoozed', 'reopened', 'resolved', 'cancelled'] as const;
+export type OccurrenceChange = (typeof occurrenceChanges)[number];
 export type UpdateAction = 'update' | 'retract';
 
 /** Returns what to do with a message; undefined if its provider can do neither. */
@@ -40,24 +41,40 @@ export function updateRetrySeconds(attempt: number, random: number, minSeconds =
 const texts: Record<string, Record<OccurrenceChange, [by: string, alone: string]>> = {
   en: {
     acknowledged: ['Acknowledged by {by}, {at}', 'Acknowledged, {at}'],
+    snoozed: ['Snoozed until {until} by {by}, {at}', 'Snoozed until {until}, {at}'],
+    reopened: ['Taken back by {by}, {at}: this is open again', 'Open again, {at}'],
     resolved: ['Resolved by {by}, {at}', 'Resolved, {at}'],
     cancelled: ['Cancelled by {by}, {at}', 'Cancelled, {at}'],
   },
   de: {
     acknowledged: ['Übernommen von {by}, {at}', 'Übernommen, {at}'],
+    snoozed: ['Zurückgestellt bis {until} von {by}, {at}', 'Zurückgestellt bis {until}, {at}'],
+    reopened: ['Zurückgenommen von {by}, {at}: wieder offen', 'Wieder offen, {at}'],
     resolved: ['Erledigt durch {by}, {at}', 'Erledigt, {at}'],
     cancelled: ['Abgebrochen von {by}, {at}', 'Abgebrochen, {at}'],
   },
   es: {
     acknowledged: ['Confirmado por {by}, {at}', 'Confirmado, {at}'],
+    snoozed: ['Pospuesto hasta {until} por {by}, {at}', 'Pospuesto hasta {until}, {at}'],
+    reopened: ['Retirado por {by}, {at}: abierto de nuevo', 'Abierto de nuevo, {at}'],
     resolved: ['Resuelto por {by}, {at}', 'Resuelto, {at}'],
     cancelled: ['Cancelado por {by}, {at}', 'Cancelado, {at}'],
   },
   fr: {
     acknowledged: ['Pris en charge par {by}, {at}', 'Pris en charge, {at}'],
+    snoozed: ['Mis en pause jusqu’à {until} par {by}, {at}', 'Mis en pause jusqu’à {until}, {at}'],
+    reopened: ['Retiré par {by}, {at} : de nouveau ouvert', 'De nouveau ouvert, {at}'],
     resolved: ['Résolu par {by}, {at}', 'Résolu, {at}'],
     cancelled: ['Annulé par {by}, {at}', 'Annulé, {at}'],
   },
+};
+
+/** Who has yet to acknowledge. */
+const missingTexts: Record<string, string> = {
+  en: 'Missing: {missing}',
+  de: 'Es fehlen: {missing}',
+  es: 'Faltan: {missing}',
+  fr: 'Il manque : {missing}',
 };
 
 interface NoteReader {
@@ -69,9 +86,18 @@ interface NoteReader {
 
 const maxNameLength = 100;
 
-/** Returns the line that is added to a message, such as "Acknowledged by Jane, 10:04". The day is named if it is another than that of the message. */
+interface Note {
+  change: OccurrenceChange;
+  by: string | null;
+  at: Date;
+  until?: Date | null;
+  /** Names of recipients who have yet to acknowledge; absent: no one has to. */
+  missing?: string | undefined;
+}
+
+/** Returns the line that is added to a message, such as "Acknowledged by Jane, 10:04". A day is named if it is another than that of the message. */
 export function noteFor(
-  { change, by, at }: { change: OccurrenceChange; by: string | null; at: Date },
+  { change, by, at, until, missing }: Note,
   sentAt: Date,
   { locale, timezone }: NoteReader,
 ): string {
@@ -82,14 +108,24 @@ export function noteFor(
   const timeZone = timezone === undefined ? 'UTC' : resolveTimezone(timezone);
   const format = (options: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat(isKnown ? [...canonical(wanted), language] : 'en-GB', { timeZone, ...options });
-  const isSameDay = format({ dateStyle: 'short' }).format(at) === format({ dateStyle: 'short' }).format(sentAt);
-  const time = format({ timeStyle: 'short', ...(!isSameDay && { dateStyle: 'medium' }) }).format(at);
-  const named = timezone === undefined ? `${time} UTC` : time;
+  const day = format({ dateStyle: 'short' });
+  const nameOfTime = (time: Date, other: Date) => {
+    const isSameDay = day.format(time) === day.format(other);
+    const text = format({ timeStyle: 'short', ...(!isSameDay && { dateStyle: 'medium' }) }).format(time);
+    return timezone === undefined ? `${text} UTC` : text;
+  };
   const name = by
     ?.replace(/[\s\p{Cc}]+/gu, ' ')
     .trim()
     .slice(0, maxNameLength);
-  return (name ? withName : alone).replace('{at}', () => named).replace('{by}', () => name ?? '');
+  const others = missing
+    ? `. ${lookUp(missingTexts, isKnown ? language : 'en')!.replace('{missing}', () => missing)}`
+    : '';
+  const line = (name ? withName : alone)
+    .replace('{at}', () => nameOfTime(at, sentAt))
+    .replace('{until}', () => (until ? nameOfTime(until, at) : ''))
+    .replace('{by}', () => name ?? '');
+  return `${line}${others}`;
 }
 
 /** Returns the locale, or none if it is malformed. */

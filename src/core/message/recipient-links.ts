@@ -29,11 +29,22 @@ interface RecipientToken extends LinkHolder {
   issuer?: Issuer;
 }
 
+/** A calendar of shifts, which programs fetch without an account. */
+export interface CalendarFeed {
+  organizationId: number;
+  /** All shifts of a schedule, or those of a user. */
+  of: 'schedule' | 'user';
+  id: number;
+  generation: number;
+}
+
 const purposes = {
   preferences: 'preferences link',
   unsubscribe: 'unsubscribe link',
   recipient: 'recipient token',
   acknowledge: 'acknowledge link',
+  schedule: 'calendar of a schedule',
+  user: 'calendar of a user',
 } as const;
 
 /** Distinguishes the token from an API key. */
@@ -67,6 +78,11 @@ export function signRecipientToken(token: RecipientToken, sign: Sign): string {
   return `${recipientTokenPrefix}${appendSignature(text, purposes.recipient, sign)}`;
 }
 
+export function signCalendarToken({ organizationId, of, id, generation }: CalendarFeed, sign: Sign): string {
+  const text = `${of}.${holderText({ organizationId, userId: id, generation })}`;
+  return appendSignature(text, purposes[of], sign);
+}
+
 function appendSignature(text: string, purpose: string, sign: Sign): string {
   return `${text}.${sign(text, purpose)}`;
 }
@@ -96,6 +112,13 @@ export function verifyRecipientToken(token: string, isSigned: IsSigned): Recipie
   if (!holder) return undefined;
   const [, , , expiresAt = '', issuer] = parts;
   return { ...holder, expiresAt: Number.parseInt(expiresAt, 36), ...(issuer && { issuer: toIssuer(issuer) }) };
+}
+
+export function verifyCalendarToken(token: string, isSigned: IsSigned): CalendarFeed | undefined {
+  const of = token.startsWith('user.') ? 'user' : 'schedule';
+  const parts = verify(token, purposes[of], isSigned);
+  const holder = parts?.length === 4 && parts[0] === of && toHolder(parts.slice(1));
+  return holder ? { ...holder, of, id: holder.userId } : undefined;
 }
 
 function toIssuer(text: string): Issuer {

@@ -17,6 +17,10 @@ export function addNote({ actions: _, ...content }: Content, note: string, mediu
     const block = { type: 'context', elements: [{ type: 'plain_text', text: note }] };
     added.card = [...content.card.slice(0, maxBlocks - 1), block];
   }
+  if (isObject(content.card) && Array.isArray(content.card.body)) {
+    const block = { type: 'RichTextBlock', inlines: [{ type: 'TextRun', text: note }] };
+    added.card = { ...content.card, body: [...content.card.body, block] };
+  }
   const { data } = content;
   if (isObject(data) && typeof data.body === 'string') added.data = { ...data, body: below(data.body, note) };
   return added;

@@ -23,6 +23,7 @@ import { toHtml } from './markdown/html.ts';
 import type { Block } from './markdown/markdown.ts';
 import { toSlackBlocks } from './markdown/slack.ts';
 import { toPreview, toText } from './markdown/text.ts';
+import { withPrintedUsers } from './on-call.ts';
 import { countSegments } from './sms.ts';
 import type { RunOptions } from './template/context.ts';
 import { resolveTimezone } from './template/filters.ts';
@@ -88,7 +89,8 @@ export interface RenderOptions {
 
 /** Throws `template.failed` if a limit is reached, a webhook's JSON is invalid, or a strict message lacks a variable. */
 export function renderMessage(message: CompiledMessage, options: RenderOptions): Content {
-  const { medium, scope, layout = parsedDefaultLayout, html = true, inline, markdown } = options;
+  const { medium, layout = parsedDefaultLayout, html = true, inline, markdown } = options;
+  const scope = withPrintedUsers(options.scope);
   const { subject, body, locale } = choose(message, options);
   const missing = new Set<string>();
   const user = scope.user as { timezone?: unknown } | null | undefined;

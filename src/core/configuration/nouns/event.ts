@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { EventGuard } from '../../decision/guards/guard.ts';
 import { generalSlug } from '../../decision/preferences.ts';
 import type { JsonObject } from '../../json.ts';
 import { declareNoun, type FieldsOf, slugAdvice, withDefault } from './noun.ts';
@@ -19,6 +20,13 @@ export const event = declareNoun({
         type: ['object', 'null'],
         additionalProperties: true,
         description: `JSON Schema of the context. Triggers that do not match it are refused. ${unmanaged} Null (the initial value): none.`,
+      }),
+    ),
+    guard: Type.Optional(
+      Type.Unsafe<EventGuard | null>({
+        ...EventGuard,
+        type: ['object', 'null'],
+        description: 'When an occurrence waits for an approval, and how many triggers are too many. Null: the default.',
       }),
     ),
   },

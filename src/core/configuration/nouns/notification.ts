@@ -1,20 +1,27 @@
 import { type Static, Type } from 'typebox';
 import { Digest } from '../../decision/digest.ts';
-import { channelsOf, GiveUpAfter, type Step, Steps } from '../../decision/steps.ts';
+import { Canary } from '../../decision/guards/canary.ts';
+import type { VariantTexts } from '../../decision/guards/variants.ts';
+import {
+  Ack,
+  AcknowledgementExpires,
+  channelsField,
+  completeSteps,
+  GiveUpAfter,
+  onCallRecipients,
+  type Step,
+  type StepEntry,
+  Steps,
+} from '../../decision/steps.ts';
 import { Throttle } from '../../decision/throttle.ts';
 import { AttachmentEntries } from '../../message/attachments.ts';
 import { Actions, Avatar } from '../../message/inbox-actions.ts';
 import { normalizeLocale } from '../../text/text.ts';
 import { priorities } from '../../trigger.ts';
 import { declareNoun, type FieldsOf, withDefault } from './noun.ts';
-import { Body, closed, Data, Expression, Name, Slug, Subject } from './schemas.ts';
+import { locales, type Override, Overrides } from './parts/message-texts.ts';
+import { Body, closed, Data, Expression, Name, Subject } from './schemas.ts';
 
-const LocalizedText = Type.Object({ subject: Type.Optional(Subject), body: Type.Optional(Body) }, closed);
-const locales = Type.Optional(
-  Type.Record(Type.String(), LocalizedText, {
-    description: 'Translations by language tag. pt-BR is preferred over pt, and pt over the untranslated text.',
-  }),
-);
 export const Message = Type.Object(
   {
     subject: Type.Optional(Subject),
@@ -35,10 +42,6 @@ export const Message = Type.Object(
   },
   closed,
 );
-export const Override = Type.Object({ subject: Type.Optional(Subject), body: Type.Optional(Body), locales }, closed);
-export const Overrides = Type.Record(Type.String(), Override, {
-  description: 'Overrides for a channel, by its slug or type.',
-});
 
 export const notification = declareNoun({
   name: 'notification',
@@ -50,15 +53,16 @@ export const notification = declareNoun({
       {
         list: Type.Optional(Name),
         users: Type.Optional(Expression),
+        ...onCallRecipients,
         trigger: Type.Optional(Type.Literal(true, { description: 'The recipients named by the trigger.' })),
       },
       { ...closed, minProperties: 1 },
     ),
-    channels: Type.Optional(
-      Type.Array(Slug, { minItems: 1, maxItems: 100, description: 'Slugs or types. Absent when there are `steps`.' }),
-    ),
+    channels: Type.Optional(channelsField('Slugs or types. With `steps`: those of the steps without their own.')),
     steps: Type.Optional(Steps),
     give_up_after: Type.Optional(GiveUpAfter),
+    acknowledgement_expires: Type.Optional(AcknowledgementExpires),
+    ack: Type.Optional(Ack),
     notify_resolved: withDefault(
       false,
       Type.Boolean({ description: 'Whether notified recipients are also notified when it is resolved.' }),
@@ -77,25 +81,31 @@ export const notification = declareNoun({
     digest: Type.Optional(
       Type.Unsafe<Digest>({ ...Digest, description: 'Collects messages into a digest. Absent: no digest.' }),
     ),
+    canary: Type.Optional(
+      Type.Unsafe<Canary>({ ...Canary, description: 'Sends to a random sample first. Absent: to all at once.' }),
+    ),
   },
   more: { message: Message, overrides: Type.Optional(Overrides) },
   /** Trims the names of lists, as stored names are. */
-  normalize: ({ recipients, channels = [], steps }: Entry) => ({
+  normalize: ({ recipients, channels, steps }: Entry) => ({
     recipients: withTrimmedList(recipients),
-    channels: steps ? channelsOf(steps) : channels,
-    steps: steps?.map(step => (step.recipients ? { ...step, recipients: withTrimmedList(step.recipients) } : step)),
+    ...completeSteps(
+      channels,
+      steps?.map(step => (step.recipients ? { ...step, recipients: withTrimmedList(step.recipients) } : step)),
+    ),
   }),
 });
 
 interface Entry {
   recipients: { list?: string };
   channels?: string[];
-  steps?: Step[];
+  steps?: StepEntry[];
 }
 
-export interface NotificationFields extends Omit<FieldsOf<typeof notification>, 'channels'> {
+export interface NotificationFields extends Omit<FieldsOf<typeof notification>, 'channels' | 'steps'> {
   /** Slugs or types. With steps: the channels of all steps. */
   channels: string[];
+  steps: Step[] | null;
 }
 
 function withTrimmedList<Recipients extends { list?: string }>(recipients: Recipients): Recipients {
@@ -106,12 +116,21 @@ function withTrimmedList<Recipients extends { list?: string }>(recipients: Recip
 export interface StoredMessage {
   message: Static<typeof Message>;
   overrides: Static<typeof Overrides>;
+  /** The texts of the second variant, if a canary compares two. */
+  variant?: VariantTexts;
+}
+
+interface ContentEntry {
+  message: StoredMessage['message'];
+  overrides?: StoredMessage['overrides'];
+  canary?: Canary | null;
 }
 
 /** Leaves out default values and normalizes language tags. */
-export function toContent({ message, overrides = {} }: Pick<StoredMessage, 'message'> & Partial<StoredMessage>) {
+export function toContent({ message, overrides = {}, canary }: ContentEntry): StoredMessage {
   const { layout, strict, avatar, actions = [], attachments = [] } = message;
   const { body = '', ...text } = toVariants(message);
+  const { b } = canary?.variants ?? {};
   return {
     message: {
       ...text,
@@ -122,9 +141,13 @@ export function toContent({ message, overrides = {} }: Pick<StoredMessage, 'mess
       ...(actions.length > 0 && { actions }),
       ...(attachments.length > 0 && { attachments }),
     },
-    overrides: Object.fromEntries(Object.entries(overrides).map(([name, text]) => [name, toVariants(text)])),
+    overrides: toOverrides(overrides),
+    ...(b && { variant: { message: toVariants(b.message), overrides: toOverrides(b.overrides ?? {}) } }),
   };
 }
+
+const toOverrides = (overrides: StoredMessage['overrides']) =>
+  Object.fromEntries(Object.entries(overrides).map(([name, text]) => [name, toVariants(text)]));
 
 type Variants = Static<typeof Override>;
 

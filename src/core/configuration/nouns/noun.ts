@@ -5,6 +5,7 @@
 
 import { type Static, type TOptional, type TProperties, type TSchema, type TUnsafe, Type } from 'typebox';
 import { canonicalJson, isObject } from '../../json.ts';
+import { Name } from './schemas.ts';
 
 export interface Noun<
   Fields extends TProperties = TProperties,
@@ -69,6 +70,13 @@ export function withDefault<Schema extends TSchema, Value extends Static<Schema>
   return Type.Optional(
     Type.Unsafe<Static<Schema>>({ ...schema, default: value, ...(text.length > 0 && { description: text.join(' ') }) }),
   ) as never;
+}
+
+/** A name that is the slug when absent. A noun that has it normalizes with `withName`. */
+export const nameOrSlug = withDefault('', Type.String({ ...Name, description: 'Absent: the slug.' }));
+
+export function withName({ slug, name }: { slug: string; name?: string }): { name: string } {
+  return { name: name || slug };
 }
 
 /** Returns the value of an optional field that equals its absence; undefined for a required one. */

@@ -1,6 +1,8 @@
 import { Type } from 'typebox';
+import { OrganizationGuard } from '../../decision/guards/guard.ts';
 import { QuietHours } from '../../decision/quiet-hours.ts';
 import { throttleLimits } from '../../decision/throttle.ts';
+import { ServiceLevels } from '../../history/service-levels.ts';
 import { logoUrlPattern } from '../../render/logo-url.ts';
 import { declareNoun, type FieldsOf } from './noun.ts';
 import { Name, Slug, unmanaged } from './schemas.ts';
@@ -64,6 +66,20 @@ export const organization = declareNoun({
         description: `Maximum messages per user in 24 hours, over all events. Required and urgent messages do not count. ${unmanaged} Null (the initial value): no limit.`,
       }),
     ),
+    guard: Type.Optional(
+      Type.Unsafe<OrganizationGuard | null>({
+        ...OrganizationGuard,
+        type: ['object', 'null'],
+        description: `When occurrences wait for an approval, and how many triggers are too many. ${unmanaged} Null (the initial value): the defaults.`,
+      }),
+    ),
+    service_levels: Type.Optional(
+      Type.Unsafe<ServiceLevels | null>({
+        ...ServiceLevels,
+        type: ['object', 'null'],
+        description: `Targets for what Belfry itself does: alerts that are taken in, and first pages that leave in time. ${unmanaged} Null (the initial value): the defaults.`,
+      }),
+    ),
   },
   kept: {
     retention_days: 90,
@@ -73,6 +89,8 @@ export const organization = declareNoun({
     timezone: null,
     quiet_hours: null,
     max_per_day: null,
+    guard: null,
+    service_levels: null,
   },
 });
 export type OrganizationFields = FieldsOf<typeof organization>;

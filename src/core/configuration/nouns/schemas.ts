@@ -30,6 +30,13 @@ export const Slug = Type.String({
   pattern: slugPattern,
   patternHint: 'must be lower-case letters and digits, with single dashes or underscores between them',
 });
+const slug = slugPattern.replace(/^\^|\$$/g, '');
+/** The event that something of a project triggers. */
+export const eventOfProject = {
+  maxLength: 2 * limits.slug + 1,
+  pattern: `^${slug}/${slug}$`,
+  patternHint: 'must be the slugs of an application of the project and its event: application/event',
+} as const;
 export const Name = Type.String({
   minLength: 1,
   maxLength: limits.name,

@@ -7,6 +7,7 @@
  * it as a word.
  */
 import { Drop } from 'liquidjs';
+import { PrintedUsers } from '../on-call.ts';
 
 const opening = '\u115f';
 const closing = '\u1160';
@@ -79,6 +80,7 @@ export function rawText(value: unknown): string {
   if (value instanceof Drop) return rawText(value.valueOf());
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? '' : value.toISOString();
   if (Array.isArray(value)) return value.map(rawText).join('');
+  if (value instanceof PrintedUsers) return value.toString();
   return JSON.stringify(value);
 }
 
