@@ -23,11 +23,12 @@ export async function listAddresses(db: Db, organizationId: number, userId: numb
 }
 
 export interface WholeAddress extends Address {
+  verified_at: Date | null;
   disabled_at: Date | null;
   disabled_reason: string | null;
 }
 
-const columnsWithStatus = ['id', 'name', 'value', 'disabled_at', 'disabled_reason'] as const;
+const columnsWithStatus = ['id', 'name', 'value', 'verified_at', 'disabled_at', 'disabled_reason'] as const;
 
 /** Lists addresses together with when and why each was disabled. */
 export async function listWholeAddresses(db: Db, organizationId: number, userId: number, page: PageRequest) {
@@ -72,6 +73,25 @@ export async function setAddressEnabled(db: Db, organizationId: number, id: numb
     .where('organization_id', '=', organizationId)
     .where('id', '=', id)
     .executeTakeFirst();
+}
+
+/** Marks an address as verified or not, unless its name or value has changed. Returns whether that changed anything. */
+export async function setAddressVerified(
+  db: Db,
+  organizationId: number,
+  { id, name, value }: Address,
+  verified: boolean,
+): Promise<boolean> {
+  const changed = await db
+    .updateTable('addresses')
+    .set({ verified_at: verified ? sql`now()` : null })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .where('name', '=', name)
+    .where('value', '=', value)
+    .where('verified_at', verified ? 'is' : 'is not', null)
+    .executeTakeFirst();
+  return changed.numUpdatedRows === 1n;
 }
 
 export async function countMembersByAddress(db: Db, organizationId: number, id: number): Promise<number> {
@@ -122,7 +142,7 @@ interface UserAddress {
 export async function listAllAddresses(db: Db, organizationId: number) {
   return db
     .selectFrom('addresses')
-    .select(['user_id', 'name', 'value'])
+    .select(['user_id', 'name', 'value', 'verified_at'])
     .where('organization_id', '=', organizationId)
     .orderBy('id')
     .execute();
@@ -137,6 +157,23 @@ export async function addMissingAddresses(db: Db, organizationId: number, addres
     join users u on u.organization_id = ${organizationId} and u.username = given.username
     order by u.id, given.place
     on conflict do nothing`.execute(db);
+}
+
+/** Marks addresses as verified or not, where `verified` is set. */
+export async function setAddressesVerified(
+  db: Db,
+  organizationId: number,
+  addresses: (UserAddress & { verified?: boolean })[],
+): Promise<void> {
+  for (const verified of [true, false]) {
+    const wanted = addresses.filter(address => address.verified === verified);
+    if (wanted.length === 0) continue;
+    await sql`
+      update addresses a set verified_at = ${verified ? sql`coalesce(a.verified_at, now())` : null}
+      from ${unnest(wanted)}, users u
+      where a.organization_id = ${organizationId} and a.name = given.name and a.value = given.value
+        and u.organization_id = a.organization_id and u.id = a.user_id and u.username = given.username`.execute(db);
+  }
 }
 
 export async function removeAddresses(db: Db, organizationId: number, addresses: UserAddress[]): Promise<void> {

@@ -23,6 +23,8 @@ interface ImportedUser {
   id: number;
   username: string;
   email: string;
+  /** Whether this import has created it; false also if another transaction did. */
+  isNew: boolean;
 }
 
 /** Fields that a row does not contain are left unchanged. Must run inside a transaction. */
@@ -56,21 +58,26 @@ async function putUsers(
     first_key: row.first_name === undefined ? undefined : searchKey(row.first_name),
     last_key: row.last_name === undefined ? undefined : searchKey(row.last_name),
   }));
-  const { rows: done } = await sql<ImportedUser & { created: boolean | null }>`
+  const { rows: done } = await sql<Omit<ImportedUser, 'isNew'> & { created: boolean | null }>`
     with known as materialized (
       select * from users where organization_id = ${organizationId} and username = any(${usernames}::text[])
       order by username for no key update
     ), put as (
       insert into users as u (organization_id, username, email, first_name, last_name, first_key, last_key, locale,
         custom_fields)
-      select ${organizationId}, given.username, coalesce(now.email, given.email),
-        coalesce(given.first_name, now.first_name, ''), coalesce(given.last_name, now.last_name, ''),
-        coalesce(given.first_key, now.first_key, ''), coalesce(given.last_key, now.last_key, ''),
-        coalesce(given.locale, now.locale),
-        coalesce(now.custom_fields, '{}') || coalesce(given.custom_fields, '{}')
+      select ${organizationId}, given.username, coalesce(now.email, given.email), merged.*
       from json_to_recordset(${JSON.stringify(input)}::json) as given (username text, email text, first_name text,
         last_name text, first_key text, last_key text, locale text, custom_fields jsonb)
       left join known now on now.username = given.username
+      cross join lateral (
+        select coalesce(given.first_name, now.first_name, '') as first_name,
+          coalesce(given.last_name, now.last_name, '') as last_name, coalesce(given.first_key, now.first_key, ''),
+          coalesce(given.last_key, now.last_key, ''), coalesce(given.locale, now.locale) as locale,
+          coalesce(now.custom_fields, '{}') || coalesce(given.custom_fields, '{}') as custom_fields
+      ) merged
+      -- Most rows of a file that is imported again change nothing.
+      where now.id is null or (merged.first_name, merged.last_name, merged.locale, merged.custom_fields)
+        is distinct from (now.first_name, now.last_name, now.locale, now.custom_fields)
       order by given.username collate "C"
       on conflict (organization_id, username) do update set
         first_name = excluded.first_name, last_name = excluded.last_name, first_key = excluded.first_key,
@@ -82,7 +89,7 @@ async function putUsers(
     select id, username, email, null as created from known union all select id, username, email, created from put`.execute(
     db,
   );
-  const users = new Map(done.map(({ id, username, email }) => [username, { id, username, email }]));
+  const users = new Map(done.map(({ created, ...user }) => [user.username, { ...user, isNew: created === true }]));
   // Another transaction has created them meanwhile, with the same fields.
   const missing = usernames.filter(username => !users.has(username));
   const others = missing.length === 0 ? [] : await findUsersByName(db, organizationId, missing);
@@ -95,30 +102,35 @@ async function putUsers(
 
 async function findUsersByName(db: Db, organizationId: number, usernames: string[]): Promise<ImportedUser[]> {
   const { rows } = await sql<ImportedUser>`
-    select id, username, email from users
+    select id, username, email, false as "isNew" from users
     where organization_id = ${organizationId} and username = any(${usernames}::text[])`.execute(db);
   return rows;
 }
 
 /** Ensures that users have an address with their own email, and returns the ids of these addresses by username. */
 async function putEmails(db: Db, organizationId: number, users: ImportedUser[]): Promise<Map<string, number>> {
-  const added = await sql<{ id: number; user_id: number }>`
-    insert into addresses (organization_id, user_id, name, value)
-    select ${organizationId}, id, 'email', email
-    from unnest(${users.map(user => user.id)}::bigint[], ${users.map(user => user.email)}::text[]) as given (id, email)
-    order by id
-    on conflict do nothing
-    returning id, user_id`.execute(db);
-  const ids = new Map(added.rows.map(({ id, user_id }) => [user_id, id]));
-  const known = new Map(users.filter(({ id }) => !ids.has(id)).map(({ id, email }) => [id, email]));
-  if (known.size > 0) {
+  const ids = new Map<number, number>();
+  const known = new Map(users.filter(({ isNew }) => !isNew).map(({ id, email }) => [id, email]));
+  const findKnown = async () => {
     const found = await sql<{ id: number; user_id: number; value: string }>`
       select id, user_id, value from addresses
       where organization_id = ${organizationId} and user_id = any(${[...known.keys()]}::bigint[]) and name = 'email'`.execute(
       db,
     );
     for (const { id, user_id, value } of found.rows) if (known.get(user_id) === value) ids.set(user_id, id);
-  }
+  };
+  if (known.size > 0) await findKnown();
+  const missing = users.filter(({ id }) => !ids.has(id));
+  const added = await sql<{ id: number; user_id: number }>`
+    insert into addresses (organization_id, user_id, name, value)
+    select ${organizationId}, id, 'email', email
+    from unnest(${missing.map(user => user.id)}::bigint[], ${missing.map(user => user.email)}::text[]) as given (id, email)
+    order by id
+    on conflict do nothing
+    returning id, user_id`.execute(db);
+  for (const { id, user_id } of added.rows) ids.set(user_id, id);
+  // Another transaction has added them meanwhile.
+  if (ids.size < users.length) await findKnown();
   return new Map(users.map(({ id, username }) => [username, ids.get(id)!]));
 }
 

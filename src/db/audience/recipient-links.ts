@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { QuietHours } from '../../core/decision/quiet-hours.ts';
+import type { Reach } from '../../core/oncall/reach.ts';
 import type { Db, Row } from '../connection/pool.ts';
 
 export interface LinkedUser {
@@ -10,6 +11,8 @@ export interface LinkedUser {
   locale: string | null;
   timezone: string | null;
   quiet_hours: QuietHours | null;
+  /** The user's own rules; null: none. */
+  reach: Reach | null;
   link_generation: number;
   organization: {
     slug: string;
@@ -24,7 +27,7 @@ export interface LinkedUser {
 /** Returns the user that a link was created for, with the branding of the organization's pages. */
 export async function findLinkedUser(db: Db, organizationId: number, userId: number): Promise<LinkedUser | undefined> {
   const { rows } = await sql<LinkedUser>`
-    select u.organization_id, u.id, u.username, u.email, u.locale, u.timezone, u.quiet_hours, u.link_generation,
+    select u.organization_id, u.id, u.username, u.email, u.locale, u.timezone, u.quiet_hours, u.reach, u.link_generation,
       jsonb_build_object('slug', o.slug, 'name', o.name, 'brand_color', o.brand_color, 'logo_url', o.logo_url,
         'timezone', o.timezone, 'quiet_hours', o.quiet_hours)
         as organization

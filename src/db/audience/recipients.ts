@@ -3,10 +3,10 @@
  * Every claim of the engine reads some, so these are prepared statements. They only sort in an order that an index
  * provides: the engine's connections would scan a whole index rather than sort (see `indexScansOnly`).
  */
-import type pg from 'pg';
 import type { Recipient } from '../../core/decision/decide.ts';
 import type { JsonObject } from '../../core/json.ts';
 import type { PageRequest } from '../connection/page.ts';
+import type { Statements } from '../connection/pool.ts';
 
 /** The custom fields of a user's registrations, by application id. */
 export type Memberships = Record<string, JsonObject>;
@@ -34,11 +34,12 @@ interface RecipientAddressRow extends Omit<RecipientRecord, 'addresses' | 'membe
   address_name: string;
   address_value: string;
   address_disabled: boolean;
+  address_verified: boolean;
 }
 
 const recipientColumns = `
   u.organization_id, u.id as user_id, u.username, u.email, u.first_name, u.last_name, u.locked, u.locale, u.custom_fields,
-  u.memberships, u.version, u.chosen as choices, u.link_generation, u.timezone, u.quiet_hours`;
+  u.memberships, u.version, u.chosen as choices, u.link_generation, u.timezone, u.quiet_hours, u.reach as rules`;
 
 const memberColumns = 'm.active as member_active, ma.name as member_name, ma.value as member_value';
 
@@ -51,14 +52,14 @@ interface Statement {
 function recipientStatement(name: string, recipients: string): Statement {
   const text = `
     select p.*, a.id as address_id, a.name as address_name, a.value as address_value,
-      a.disabled_at is not null as address_disabled
+      a.disabled_at is not null as address_disabled, a.verified_at is not null as address_verified
     from (${recipients}) p
     left join addresses a on a.organization_id = p.organization_id and a.user_id = p.user_id`;
   return { name, text };
 }
 
 /** Returns recipients in the order of their positions, each with the oldest address first. */
-async function readRecipients(pool: pg.Pool, statement: Statement, values: unknown[]): Promise<RecipientRecord[]> {
+async function readRecipients(pool: Statements, statement: Statement, values: unknown[]): Promise<RecipientRecord[]> {
   const { rows } = await pool.query<RecipientAddressRow>({ ...statement, values });
   const found = new Map<number, { recipient: RecipientRecord; addresses: RecipientAddressRow[] }>();
   for (const row of rows) {
@@ -71,8 +72,9 @@ async function readRecipients(pool: pg.Pool, statement: Statement, values: unkno
   }
   const recipients = [...found.values()].map(({ recipient, addresses }) => {
     if (addresses.length > 1) addresses.sort((a, b) => a.address_id! - b.address_id!);
-    for (const { address_name: name, address_value: value, address_disabled: disabled } of addresses) {
-      recipient.addresses.push({ name, value, disabled });
+    for (const row of addresses) {
+      const { address_name: name, address_value: value, address_disabled: disabled, address_verified: verified } = row;
+      recipient.addresses.push({ name, value, disabled, verified });
     }
     return recipient;
   });
@@ -98,6 +100,7 @@ function toRecipient(row: RecipientAddressRow): RecipientRecord {
     link_generation: row.link_generation,
     timezone: row.timezone,
     quiet_hours: row.quiet_hours,
+    rules: row.rules ?? null,
     addresses: [],
   };
   const { member_active: active, member_name: name, member_value: value } = row;
@@ -125,7 +128,7 @@ const listMembersStatement = recipientStatement(
  * Lists the members of a list by its folded name, in the order of member ids. Returns none when the list is missing.
  */
 export async function listMembersAsRecipients(
-  pool: pg.Pool,
+  pool: Statements,
   organizationId: number,
   projectId: number,
   listKey: string,
@@ -147,7 +150,7 @@ const findMemberStatement = recipientStatement(
 
 /** Returns a user as a member of the list, or undefined when the user is not a member. */
 export async function findMemberAsRecipient(
-  pool: pg.Pool,
+  pool: Statements,
   organizationId: number,
   projectId: number,
   listKey: string,
@@ -164,7 +167,7 @@ const listUsersStatement = recipientStatement(
 );
 
 /** Lists all users of the organization, in the order of ids. */
-export async function listUsersAsRecipients(pool: pg.Pool, organizationId: number, page: PageRequest) {
+export async function listUsersAsRecipients(pool: Statements, organizationId: number, page: PageRequest) {
   return readRecipients(pool, listUsersStatement, [organizationId, page.after, page.limit]);
 }
 
@@ -185,7 +188,7 @@ const listProjectMembersStatement = recipientStatement(
 
 /** Lists the users among the first members of the project's lists, in the order of ids. */
 export async function listProjectMembersAsRecipients(
-  pool: pg.Pool,
+  pool: Statements,
   organizationId: number,
   projectId: number,
   limit: number,
@@ -195,7 +198,7 @@ export async function listProjectMembersAsRecipients(
 
 /** Returns which of these users are on a list of the project. */
 export async function findProjectMembers(
-  pool: pg.Pool,
+  pool: Statements,
   organizationId: number,
   projectId: number,
   userIds: readonly number[],
@@ -221,7 +224,7 @@ const findByUsernameStatement = recipientStatement(
 
 /** Returns the users among these usernames. */
 export async function findRecipientsByNameAcrossTenants(
-  pool: pg.Pool,
+  pool: Statements,
   users: { organizationId: number; username: string }[],
 ): Promise<RecipientRecord[]> {
   return readRecipients(pool, findByUsernameStatement, [
@@ -230,7 +233,7 @@ export async function findRecipientsByNameAcrossTenants(
   ]);
 }
 
-export async function findRecipientByName(pool: pg.Pool, organizationId: number, username: string) {
+export async function findRecipientByName(pool: Statements, organizationId: number, username: string) {
   const [found] = await findRecipientsByNameAcrossTenants(pool, [{ organizationId, username }]);
   return found;
 }
@@ -243,6 +246,9 @@ const findByIdStatement = recipientStatement(
 );
 
 /** Returns the current state of these users, at the moment of sending. */
-export async function findRecipientsAcrossTenants(pool: pg.Pool, users: { organizationId: number; userId: number }[]) {
+export async function findRecipientsAcrossTenants(
+  pool: Statements,
+  users: { organizationId: number; userId: number }[],
+) {
   return readRecipients(pool, findByIdStatement, [users.map(one => one.organizationId), users.map(one => one.userId)]);
 }

@@ -1,10 +1,9 @@
 /** The suppression list. An expired entry counts as absent everywhere; maintenance deletes it later. */
 import { sql } from 'kysely';
-import type pg from 'pg';
 import type { Suppression, SuppressionReason } from '../../core/audience/suppressions.ts';
 import { fold } from '../../core/text/text.ts';
 import type { PageRequest } from '../connection/page.ts';
-import type { Db } from '../connection/pool.ts';
+import type { Db, Statements } from '../connection/pool.ts';
 
 export interface SuppressionRow {
   id: number;
@@ -160,7 +159,7 @@ const findStatement = {
 
 /** Returns the entries among these targets. A prepared statement, because the engine runs it for every page of recipients. */
 export async function findSuppressionsAcrossTenants(
-  pool: pg.Pool,
+  pool: Statements,
   wanted: readonly WantedSuppression[],
 ): Promise<FoundSuppression[]> {
   const { rows } = await pool.query<FoundSuppression>({

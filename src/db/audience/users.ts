@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { searchKey } from '../../core/audience/search.ts';
 import type { JsonObject } from '../../core/json.ts';
+import { normalizeReach, type Reach } from '../../core/oncall/reach.ts';
 import type { JsonPage, PageRequest } from '../connection/page.ts';
 import type { Db, Row } from '../connection/pool.ts';
 import { removeMembershipsOfUsers } from './members.ts';
@@ -94,19 +95,19 @@ export interface Profile extends UserRecord {
 
 export async function findProfile(db: Db, organizationId: number, id: number): Promise<Profile | undefined> {
   const row = await selectProfile(db, organizationId, id).executeTakeFirst();
-  return row && { ...row, custom_fields: row.custom_fields as JsonObject };
+  return row && { ...row, reach: row.reach as Reach | null, custom_fields: row.custom_fields as JsonObject };
 }
 
 /** Finds the user and locks the row, so that a merge reads the fields it replaces. */
 export async function findUserForUpdate(db: Db, organizationId: number, id: number): Promise<Profile | undefined> {
   const row = await selectProfile(db, organizationId, id).forUpdate().executeTakeFirst();
-  return row && { ...row, custom_fields: row.custom_fields as JsonObject };
+  return row && { ...row, reach: row.reach as Reach | null, custom_fields: row.custom_fields as JsonObject };
 }
 
 function selectProfile(db: Db, organizationId: number, id: number) {
   return db
     .selectFrom('users')
-    .select([...columns, 'locale', 'timezone', 'custom_fields', 'created_at', 'updated_at'])
+    .select([...columns, 'locale', 'timezone', 'reach', 'custom_fields', 'created_at', 'updated_at'])
     .where('organization_id', '=', organizationId)
     .where('id', '=', id);
 }
@@ -118,6 +119,7 @@ interface UserChanges {
   /** Null clears the field. */
   locale?: string | null;
   timezone?: string | null;
+  reach?: Reach | null;
   custom_fields?: JsonObject;
 }
 
@@ -125,21 +127,22 @@ export async function updateUser(
   db: Db,
   organizationId: number,
   id: number,
-  { custom_fields, ...changes }: UserChanges,
+  { custom_fields, reach, ...changes }: UserChanges,
 ): Promise<Profile> {
   const row = await db
     .updateTable('users')
     .set({
       ...changes,
       ...searchKeys(changes),
+      ...(reach !== undefined && { reach: reach && JSON.stringify(reach) }),
       ...(custom_fields && { custom_fields: JSON.stringify(custom_fields) }),
       updated_at: sql`now()`,
     })
     .where('organization_id', '=', organizationId)
     .where('id', '=', id)
-    .returning([...columns, 'locale', 'timezone', 'custom_fields', 'created_at', 'updated_at'])
+    .returning([...columns, 'locale', 'timezone', 'reach', 'custom_fields', 'created_at', 'updated_at'])
     .executeTakeFirstOrThrow();
-  return { ...row, custom_fields: row.custom_fields as JsonObject };
+  return { ...row, reach: row.reach as Reach | null, custom_fields: row.custom_fields as JsonObject };
 }
 
 /** Returns the user as of that version, or undefined when the user has been deleted. */
@@ -148,7 +151,7 @@ export async function findUserAtVersion(
   organizationId: number,
   id: number,
   version: number,
-): Promise<(Omit<UserRecord, 'id'> & { memberships: Memberships | null }) | undefined> {
+): Promise<(Omit<UserRecord, 'id' | 'reach'> & { memberships: Memberships | null }) | undefined> {
   const fields = [
     'username',
     'email',
@@ -187,6 +190,7 @@ export async function findUserAtVersion(
 interface UserRecord extends User {
   locale: string | null;
   timezone: string | null;
+  reach: Reach | null;
   custom_fields: JsonObject;
 }
 
@@ -194,11 +198,15 @@ interface UserRecord extends User {
 export async function listAllUsers(db: Db, organizationId: number): Promise<UserRecord[]> {
   const rows = await db
     .selectFrom('users')
-    .select([...columns, 'locale', 'timezone', 'custom_fields'])
+    .select([...columns, 'locale', 'timezone', 'reach', 'custom_fields'])
     .where('organization_id', '=', organizationId)
     .orderBy(sql`username collate "C"`)
     .execute();
-  return rows.map(row => ({ ...row, custom_fields: row.custom_fields as JsonObject }));
+  return rows.map(row => ({
+    ...row,
+    reach: row.reach as Reach | null,
+    custom_fields: row.custom_fields as JsonObject,
+  }));
 }
 
 /** Returns those usernames that exist. */
@@ -212,12 +220,43 @@ export async function findUsernames(db: Db, organizationId: number, usernames: s
   return rows.map(row => row.username);
 }
 
+export async function findUserIds(db: Db, organizationId: number, usernames: string[]): Promise<Map<string, number>> {
+  const rows = await db
+    .selectFrom('users')
+    .select(['id', 'username'])
+    .where('organization_id', '=', organizationId)
+    .where('username', '=', sql<string>`any(${usernames}::text[])`)
+    .execute();
+  return new Map(rows.map(({ id, username }) => [username, id]));
+}
+
+/** A user as those see whom a schedule names; `missing`: there is no such user any more. */
+export interface Person {
+  username: string;
+  first_name: string;
+  last_name: string;
+  state: 'active' | 'locked' | 'missing';
+}
+
+export async function findPeople(db: Db, organizationId: number, usernames: string[]): Promise<Person[]> {
+  if (usernames.length === 0) return [];
+  return db
+    .selectFrom('users')
+    .select(['username', 'first_name', 'last_name'])
+    .select(sql<Person['state']>`case when locked then 'locked' else 'active' end`.as('state'))
+    .where('organization_id', '=', organizationId)
+    .where('username', '=', sql<string>`any(${usernames}::text[])`)
+    .execute();
+}
+
 /** Undefined fields are left unchanged in an existing user, and empty in a new one. */
 type UserUpsert = NewUser &
-  Omit<UserChanges, 'locale' | 'timezone'> & {
+  Omit<UserChanges, 'locale' | 'timezone' | 'reach'> & {
     /** An empty string clears the field. */
     locale?: string;
     timezone?: string;
+    /** Without rules clears it. */
+    reach?: Reach;
   };
 
 /** Creates or updates many users, in the order of usernames so that two calls never deadlock. */
@@ -233,15 +272,17 @@ export async function putUsers(db: Db, organizationId: number, users: UserUpsert
       ${users.map(user => user.locked ?? null)}::boolean[],
       ${users.map(user => user.locale ?? null)}::text[],
       ${users.map(user => user.timezone ?? null)}::text[],
+      ${users.map(user => (user.reach ? JSON.stringify(normalizeReach(user.reach)) : null))}::jsonb[],
       ${users.map(user => (user.custom_fields ? JSON.stringify(user.custom_fields) : null))}::jsonb[]
     ) as given (username, email, first_name, last_name, first_key, last_key, locked, locale, timezone,
-      custom_fields)`;
+      reach, custom_fields)`;
   await sql`
     insert into users (organization_id, username, email, first_name, last_name, first_key, last_key, locked, locale,
-      timezone, custom_fields)
+      timezone, reach, custom_fields)
     select ${organizationId}, username, email, coalesce(first_name, ''), coalesce(last_name, ''),
       coalesce(first_key, ''), coalesce(last_key, ''),
-      coalesce(locked, false), nullif(locale, ''), nullif(timezone, ''), coalesce(custom_fields, '{}')
+      coalesce(locked, false), nullif(locale, ''), nullif(timezone, ''), nullif(reach, '{}'),
+      coalesce(custom_fields, '{}')
     from ${input}
     order by username
     on conflict (organization_id, username) do nothing`.execute(db);
@@ -255,6 +296,7 @@ export async function putUsers(db: Db, organizationId: number, users: UserUpsert
       locked = coalesce(given.locked, u.locked),
       locale = nullif(coalesce(given.locale, u.locale), ''),
       timezone = nullif(coalesce(given.timezone, u.timezone), ''),
+      reach = nullif(coalesce(given.reach, u.reach), '{}'),
       custom_fields = coalesce(given.custom_fields, u.custom_fields),
       updated_at = now()
     from ${input}

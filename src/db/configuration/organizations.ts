@@ -1,8 +1,11 @@
 import { sql } from 'kysely';
 import type { OrganizationLimits } from '../../core/configuration/limits.ts';
 import { type OrganizationFields, organization } from '../../core/configuration/nouns/organization.ts';
+import type { EventGuard, OrganizationGuard } from '../../core/decision/guards/guard.ts';
+import type { ApplicationGuard } from '../../core/decision/guards/rate-guard.ts';
 import { generalSlug } from '../../core/decision/preferences.ts';
 import type { QuietHours } from '../../core/decision/quiet-hours.ts';
+import type { ServiceLevels } from '../../core/history/service-levels.ts';
 import type { Json } from '../../core/json.ts';
 import type { Db } from '../connection/pool.ts';
 import { statisticsTables } from '../history/stats/stats-sums.ts';
@@ -17,13 +20,14 @@ export interface NamedRow {
 export interface OrganizationSummary extends NamedRow {
   limits: OrganizationLimits;
   two_factor_required: boolean;
+  guard: OrganizationGuard | null;
 }
 
 /** The rows that the slugs of a path name: an organization and, below it, a project, an application and an event. */
 export interface ResolvedPath {
   organization: OrganizationSummary;
   project?: NamedRow;
-  application?: NamedRow;
+  application?: NamedRow & { guard: ApplicationGuard | null };
   event?: EventSummary;
 }
 
@@ -35,6 +39,7 @@ export interface EventSummary extends NamedRow {
   schema_version: string | null;
   /** Highest priority of its notifications, an index of `priorities`. Used for triggers that set none. */
   priority: number;
+  guard: EventGuard | null;
 }
 
 export interface Slugs {
@@ -54,7 +59,7 @@ export interface PathIds {
 interface Row {
   organization: OrganizationSummary;
   project: NamedRow | null;
-  application: NamedRow | null;
+  application: ResolvedPath['application'] | null;
   event: EventSummary | null;
 }
 
@@ -62,13 +67,22 @@ export type Organization = { id: number } & Required<OrganizationFields>;
 
 const columns = ['id', ...Object.keys(organization.fields)] as ('id' | keyof OrganizationFields)[];
 
-const toOrganization = <Row extends { quiet_hours: Json | null }>(row: Row) => ({
+const toOrganization = <Row extends { quiet_hours: Json | null; guard: Json | null; service_levels: Json | null }>(
+  row: Row,
+) => ({
   ...row,
   quiet_hours: row.quiet_hours as QuietHours | null,
+  guard: row.guard as OrganizationGuard | null,
+  service_levels: row.service_levels as ServiceLevels | null,
 });
 
-function toRow({ quiet_hours, ...fields }: OrganizationFields) {
-  return { ...fields, ...(quiet_hours !== undefined && { quiet_hours: quiet_hours && JSON.stringify(quiet_hours) }) };
+function toRow({ quiet_hours, guard, service_levels, ...fields }: OrganizationFields) {
+  return {
+    ...fields,
+    ...(quiet_hours !== undefined && { quiet_hours: quiet_hours && JSON.stringify(quiet_hours) }),
+    ...(guard !== undefined && { guard: guard && JSON.stringify(guard) }),
+    ...(service_levels !== undefined && { service_levels: service_levels && JSON.stringify(service_levels) }),
+  };
 }
 
 export async function listOrganizationsAcrossTenants(db: Db): Promise<Organization[]> {
@@ -139,11 +153,11 @@ export async function resolvePathAcrossTenants(
   const { rows } = await sql<Row>`
     select
       jsonb_build_object('id', o.id, 'slug', o.slug, 'name', o.name, 'limits', ${limitsOf('o')},
-        'two_factor_required', o.two_factor_required) as organization,
+        'two_factor_required', o.two_factor_required, 'guard', o.guard) as organization,
       case when p.id is not null then jsonb_build_object('id', p.id, 'slug', p.slug, 'name', p.name) end as project,
-      case when a.id is not null then jsonb_build_object('id', a.id, 'slug', a.slug, 'name', a.name) end as application,
+      case when a.id is not null then jsonb_build_object('id', a.id, 'slug', a.slug, 'name', a.name, 'guard', a.guard) end as application,
       case when e.id is not null
-        then jsonb_build_object('id', e.id, 'slug', e.slug, 'name', e.name, 'active', e.active,
+        then jsonb_build_object('id', e.id, 'slug', e.slug, 'name', e.name, 'active', e.active, 'guard', e.guard,
           'schema_version', case when e.context_schema is not null then e.updated_at end,
           'category', coalesce((select c.slug from categories c where c.organization_id = o.id and c.id = e.category_id), ${generalSlug}),
           'priority', (

@@ -3,22 +3,23 @@
 import { sql } from 'kysely';
 import type { Category } from '../../core/configuration/nouns/category.ts';
 import type { Digest } from '../../core/decision/digest.ts';
+import type { Canary } from '../../core/decision/guards/canary.ts';
+import type { EventGuard, OrganizationGuard } from '../../core/decision/guards/guard.ts';
 import { generalSlug } from '../../core/decision/preferences.ts';
 import type { QuietHours } from '../../core/decision/quiet-hours.ts';
+import type { Pauses } from '../../core/decision/recheck.ts';
 import type { Step } from '../../core/decision/steps.ts';
 import type { Throttle } from '../../core/decision/throttle.ts';
 import type { Json, JsonObject } from '../../core/json.ts';
 import type { Db } from '../connection/pool.ts';
 import { columnsOf, type RowOf } from './rows.ts';
 
-export interface EventRow {
+export interface EventRow extends Pauses {
   id: number;
   slug: string;
   name: string;
   active: boolean;
-  /** Whether it, its application, its project or its organization is paused. */
-  paused: boolean;
-  paused_keys: string[];
+  guard: EventGuard | null;
   application: { id: number; slug: string; name: string };
   project: { id: number; slug: string; name: string };
   organization: {
@@ -29,6 +30,7 @@ export interface EventRow {
     timezone: string | null;
     quiet_hours: QuietHours | null;
     max_per_day: number | null;
+    guard: OrganizationGuard | null;
   };
   /** Null: the general category, which every organization has. */
   category: Category | null;
@@ -39,7 +41,7 @@ export interface NotificationRow {
   id: number;
   name: string;
   active: boolean;
-  recipients: { list?: string; users?: string; trigger?: boolean };
+  recipients: { list?: string; users?: string; trigger?: boolean; schedule?: string; offset?: number };
   channels: string[];
   filter: string | null;
   environs: string[] | null;
@@ -47,22 +49,28 @@ export interface NotificationRow {
   priority: number | null;
   throttle: Throttle | null;
   digest: Digest | null;
+  canary: Canary | null;
   steps: Step[] | null;
   give_up_after: string | null;
+  acknowledgement_expires: string | null;
+  ack: 'each' | null;
   notify_resolved: boolean;
   version: number;
 }
 
 export async function findEventPlan(db: Db, organizationId: number, eventId: number): Promise<EventRow | undefined> {
   const { rows } = await sql<EventRow>`
-    select e.id, e.slug, e.name, e.active,
-      coalesce(e.paused_at, a.paused_at, p.paused_at, o.paused_at) is not null as paused,
-      array(select id from keys where organization_id = e.organization_id and paused_at is not null) as paused_keys,
+    select e.id, e.slug, e.name, e.active, e.guard,
+      -- A person's pause comes last in the alphabet, and counts most.
+      (select max(coalesce(cause, 'person')) from (values (e.paused_at, e.pause_cause), (a.paused_at, a.pause_cause),
+        (p.paused_at, null), (o.paused_at, null)) as one (paused_at, cause) where paused_at is not null) as paused,
+      (select coalesce(jsonb_object_agg(id, coalesce(pause_cause, 'person')), '{}') from keys
+        where organization_id = e.organization_id and paused_at is not null) as paused_keys,
       jsonb_build_object('id', a.id, 'slug', a.slug, 'name', a.name) as application,
       jsonb_build_object('id', p.id, 'slug', p.slug, 'name', p.name) as project,
       jsonb_build_object('id', o.id, 'slug', o.slug, 'name', o.name,
         'deliveries_per_trigger', o.deliveries_per_trigger, 'timezone', o.timezone, 'quiet_hours', o.quiet_hours,
-        'max_per_day', o.max_per_day) as organization,
+        'max_per_day', o.max_per_day, 'guard', o.guard) as organization,
       (select to_jsonb(c) || jsonb_build_object('default', c.default_on) from categories c
         where c.organization_id = e.organization_id and (c.id = e.category_id or e.category_id is null and c.slug = ${generalSlug})
       ) as category,

@@ -36,6 +36,14 @@ function selectNotifications(organizationId: number, projectId: number | null) {
     where n.organization_id = ${organizationId} and (${projectId}::bigint is null or a.project_id = ${projectId})`;
 }
 
+export async function hasNotificationsNamingChannel(db: Db, organizationId: number, name: string): Promise<boolean> {
+  const { rows } = await sql`
+    select from notifications where organization_id = ${organizationId} and channels @> array[${name}::text] limit 1`.execute(
+    db,
+  );
+  return rows.length > 0;
+}
+
 /** Returns the notifications of a project, or of all projects, that name one of these channel slugs or types. */
 export async function listNotificationsNamingChannels(
   db: Db,
@@ -45,7 +53,8 @@ export async function listNotificationsNamingChannels(
 ): Promise<ReferencingNotification[]> {
   const { rows } = await sql<ReferencingNotification>`
     ${selectNotifications(organizationId, projectId)}
-      and (n.channels && ${names}::text[] or m.content -> 'overrides' ?| ${names}::text[])
+      and (n.channels && ${names}::text[] or m.content -> 'overrides' ?| ${names}::text[]
+        or m.content -> 'variant' -> 'overrides' ?| ${names}::text[])
     order by path`.execute(db);
   return rows;
 }

@@ -27,6 +27,9 @@ interface MoreColumns {
   application: { project_id: number } & Pausable;
   event: { application_id: number } & Pausable;
   notification: { event_id: number };
+  source: { application_id: number; secrets: Buffer };
+  heartbeat: { application_id: number; secrets: Buffer };
+  watch: { application_id: number; secrets: Buffer | null };
 }
 
 interface Pausable {
@@ -60,6 +63,9 @@ const specials: { [noun in RowNoun]?: Special } = {
     write: ({ default: default_on, ...fields }) => ({ ...fields, default_on }),
   },
   webhook: { more: ['secrets'] },
+  source: { more: ['secrets'] },
+  heartbeat: { more: ['secrets'] },
+  watch: { more: ['secrets'] },
   application: { more: pausable },
   event: {
     more: pausable,

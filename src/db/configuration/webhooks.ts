@@ -138,31 +138,3 @@ export async function countWebhooksAcrossTenants(db: Db) {
     .select(({ fn }) => [fn.countAll<number>().as('all'), fn.count<number>('disabled_at').as('disabled')])
     .executeTakeFirstOrThrow();
 }
-
-export async function listSealedWebhooksAcrossTenants(db: Db, page: PageRequest) {
-  return db
-    .selectFrom('webhooks as w')
-    .innerJoin('organizations as o', 'o.id', 'w.organization_id')
-    .select(['w.id', 'w.organization_id', 'o.slug as organization', 'w.slug', 'w.secrets'])
-    .where('w.id', '>', page.after)
-    .orderBy('w.id')
-    .limit(page.limit)
-    .execute();
-}
-
-/** Replaces the secrets. Returns false if they have changed since they were read. */
-export async function replaceWebhookSecrets(
-  db: Db,
-  organizationId: number,
-  id: number,
-  { from, to }: { from: Buffer; to: Buffer },
-): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('webhooks')
-    .set({ secrets: to })
-    .where('organization_id', '=', organizationId)
-    .where('id', '=', id)
-    .where('secrets', '=', from)
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows === 1n;
-}

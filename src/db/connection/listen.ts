@@ -4,17 +4,28 @@
  */
 
 import pg from 'pg';
-import { sqlState } from './pool.ts';
-import { PrimaryClient, requireWritable } from './primary.ts';
+import { Client, type Statements, sqlState, toOptions } from './pool.ts';
+import { requireWritable } from './primary.ts';
 
 interface ListenOptions {
   url: string;
   name: string;
   channels: readonly string[];
+  /** Server settings for the connection. */
+  settings?: Record<string, string>;
   /** `processId` is that of the server process whose transaction sent it. */
   onNotify: (channel: string, payload: string, processId: number) => void;
   onReady: () => void;
   onLost: (error: Error) => void;
+}
+
+/** Statements on the connection of a listener. */
+export interface CaughtUpReads extends Statements {
+  /**
+   * Returns true when every notification of what was committed before the first statement, or before this call, has been handled;
+   * false if the connection was lost.
+   */
+  catchUp(): Promise<boolean>;
 }
 
 const heartbeatMs = 5_000;
@@ -32,10 +43,11 @@ export class Listener {
 
   /** Resolves when the first connection listens, or rejects if it cannot be opened. */
   async start(): Promise<void> {
-    const { url, name, channels, onNotify, onReady } = this.#options;
-    const client = new PrimaryClient({
+    const { url, name, channels, settings = {}, onNotify, onReady } = this.#options;
+    const client = new Client({
       connectionString: url,
       application_name: name,
+      options: toOptions(settings),
       connectionTimeoutMillis: heartbeatMs,
       query_timeout: heartbeatMs,
       keepAlive: true,
@@ -60,26 +72,33 @@ export class Listener {
     this.#scheduleHeartbeat(client);
   }
 
-  /**
-   * Returns true when every notification of what was committed before has been handled; false without a connection. The
-   * server sends what is pending before the end of a response.
-   */
-  async catchUp(): Promise<boolean> {
-    const client = this.#client;
-    await client?.query('').catch(error => this.#handleLoss(client, error));
-    return client !== undefined && this.#client === client;
+  /** Returns true when every notification of what was committed before has been handled; false without a connection. */
+  catchUp(): Promise<boolean> {
+    return this.startReads().catchUp();
   }
 
-  /** Runs a statement without waiting for a connection of a pool. */
-  async query<Row>(text: string): Promise<Row[]> {
+  /** Short statements on this connection. The server sends pending notifications before the end of a response. */
+  startReads(): CaughtUpReads {
     const client = this.#client;
-    if (!client) throw new Error('not connected');
-    try {
-      return (await client.query(text)).rows;
-    } catch (error) {
-      if (sqlState(error) === undefined) this.#handleLoss(client, error as Error);
-      throw error;
-    }
+    let hasRead = false;
+    const query = async (statement: pg.QueryConfig | string) => {
+      if (!client) throw new Error('not connected');
+      try {
+        const result = await client.query(statement);
+        hasRead = true;
+        return result;
+      } catch (error) {
+        if (sqlState(error) === undefined) this.#handleLoss(client, error as Error);
+        throw error;
+      }
+    };
+    return {
+      query: query as Statements['query'],
+      catchUp: async () => {
+        if (!hasRead) await query('').catch(() => {});
+        return client !== undefined && this.#client === client;
+      },
+    };
   }
 
   async close(): Promise<void> {

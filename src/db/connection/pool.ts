@@ -9,6 +9,8 @@ import { PrimaryClient } from './primary.ts';
 import type { Tables } from './types.ts';
 
 export type Db = Kysely<Tables>;
+/** Where a statement runs on its own: on any connection of a pool, or on a certain one. */
+export type Statements = Pick<pg.Pool, 'query'>;
 /** Columns of a row, as they are read. */
 export type Row<
   Table extends keyof Tables,
@@ -51,7 +53,7 @@ type ClientSettings = pg.ClientConfig & { isPooled?: boolean; silenceMs?: number
  * Uses callbacks, as the promises of pg keep every result alive until the next full garbage collection: reading a million
  * rows in pages grew the process by 190 MB instead of 30.
  */
-class Client extends PrimaryClient {
+export class Client extends PrimaryClient {
   /** All open connections, because those to the same server usually go silent together. */
   static readonly #open = new Set<Client>();
   readonly #openedAt = performance.now();

@@ -26,7 +26,13 @@ export function inLedgerTransaction<T>(pool: pg.Pool, work: Work<T>): Promise<T>
   return transact(pool, `begin; ${lockText}`, work);
 }
 
-/** The same for a transaction that has begun already. */
+/**
+ * SQL text of a part of a `with` clause. If the statement selects from `without_sync`, its transaction does not wait for the disk: for
+ * what would be done again after a crash. What is lost then is always the latest, never something that later changes depend on.
+ */
+export const withoutSync = `without_sync as materialized (select set_config('synchronous_commit', 'off', true))`;
+
+/** The same as `inLedgerTransaction` for a transaction that has begun already. */
 export async function lockLedger(db: Db): Promise<void> {
   await sql.raw(lockText).execute(db);
 }

@@ -6,6 +6,41 @@ type JsonColumn = ColumnType<Json, string, string>;
 type GeneratedJson = ColumnType<Json, string | undefined, string>;
 type NullableJson = ColumnType<Json | null, string | null | undefined, string | null>;
 
+export interface AbsenceCalendars {
+  organization_id: number;
+  id: Generated<number>;
+  user_id: number;
+  secrets: Buffer;
+  host: string;
+  words: Generated<string[]>;
+  due_at: Generated<Date>;
+  etag: string | null;
+  last_modified: string | null;
+  read_at: Date | null;
+  timezone: string | null;
+  skipped: Generated<number>;
+  is_cut: Generated<boolean>;
+  fetched_at: Date | null;
+  error: string | null;
+  failing_since: Date | null;
+  failures: Generated<number>;
+  version: Generated<number>;
+  created_at: Generated<Date>;
+  created_by: string;
+}
+
+export interface Absences {
+  organization_id: number;
+  id: Generated<number>;
+  user_id: number;
+  starts_at: Date;
+  ends_at: Date;
+  reason: string | null;
+  created_at: Generated<Date>;
+  created_by: string;
+  calendar_id: number | null;
+}
+
 export interface Accounts {
   id: Generated<number>;
   email: string;
@@ -32,6 +67,7 @@ export interface Addresses {
   created_at: Generated<Date>;
   disabled_at: Date | null;
   disabled_reason: string | null;
+  verified_at: Date | null;
 }
 
 export interface Applications {
@@ -44,6 +80,8 @@ export interface Applications {
   updated_at: Generated<Date>;
   paused_at: Date | null;
   paused_reason: string | null;
+  guard: NullableJson;
+  pause_cause: string | null;
 }
 
 export interface AttachmentUsage {
@@ -205,6 +243,8 @@ export interface Deliveries {
   released_at: Date | null;
   retry_since: Date | null;
   worker_deaths: number | null;
+  variant: string | null;
+  acted_at: Date | null;
 }
 
 export interface DeliveryStats {
@@ -244,6 +284,13 @@ export interface DistributionLists {
   active_members: Generated<number>;
 }
 
+export interface EventAudiences {
+  organization_id: number;
+  event_id: number;
+  day: Date;
+  largest: number;
+}
+
 export interface EventDayStats {
   organization_id: number;
   day: Date;
@@ -270,6 +317,8 @@ export interface Events {
   category_id: number | null;
   context_schema: NullableJson;
   paused_reason: string | null;
+  guard: NullableJson;
+  pause_cause: string | null;
 }
 
 export interface Feedback {
@@ -314,6 +363,101 @@ export interface FeedbackUnmatched {
   delivery_ref: string | null;
   at: Date;
   channels: number[] | null;
+}
+
+export interface GuardMails {
+  organization_id: number;
+  account_id: number;
+  about: string;
+  items: GeneratedJson;
+  count: Generated<number>;
+  due_at: Date | null;
+  claimed: NullableJson;
+  attempts: Generated<number>;
+  sent_at: Date | null;
+}
+
+export interface HeartbeatCalls {
+  organization_id: number;
+  heartbeat_id: number;
+  slot: number;
+  id: string;
+  kind: string;
+  exit_status: number | null;
+  run_id: string | null;
+  method: string;
+  user_agent: string;
+  body: Buffer;
+  bytes: number;
+}
+
+export interface HeartbeatStates {
+  organization_id: number;
+  heartbeat_id: number;
+  status: Generated<string>;
+  reason: string | null;
+  since: Generated<Date>;
+  last_ping_at: Date | null;
+  started_at: Date | null;
+  run_id: string | null;
+  expected_at: Date | null;
+  missing_at: Date | null;
+  alert: string | null;
+  incident_id: string | null;
+  occurrence_id: string | null;
+  error: string | null;
+  due_at: Date | null;
+  calls: Generated<number>;
+}
+
+export interface HeartbeatWatch {
+  id: Generated<boolean>;
+  receiving_at: Date;
+  outage_from: Date | null;
+  outage_until: Date | null;
+}
+
+export interface Heartbeats {
+  organization_id: number;
+  id: Generated<number>;
+  application_id: number;
+  slug: string;
+  name: string;
+  every: string;
+  timezone: string;
+  grace: string;
+  event: string;
+  severity: string | null;
+  context: NullableJson;
+  enabled: boolean;
+  token_hash: Buffer;
+  secrets: Buffer;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+}
+
+export interface Holds {
+  organization_id: number;
+  occurrence_id: string;
+  kind: string;
+  event_id: number;
+  state: Generated<string>;
+  threshold: number;
+  largest: number | null;
+  held_at: Generated<Date>;
+  expires_at: Date;
+  cursor: NullableJson;
+  claims: Generated<number>;
+  claimed_at: Date | null;
+  counts: GeneratedJson;
+  samples: GeneratedJson;
+  is_counted: Generated<boolean>;
+  decided_at: Date | null;
+  decided_by: string | null;
+  note: string | null;
+  per_second: number | null;
+  figures: NullableJson;
+  mailed: Generated<boolean>;
 }
 
 export interface HourStats {
@@ -411,6 +555,7 @@ export interface Keys {
   rate_group: string | null;
   paused_at: Date | null;
   paused_reason: string | null;
+  pause_cause: string | null;
 }
 
 export interface LatencyDayStats {
@@ -477,6 +622,7 @@ export interface MessageUpdates {
   attempts: Generated<number>;
   cursor: Generated<number>;
   log: GeneratedJson;
+  until: Date | null;
 }
 
 export interface Messages {
@@ -517,6 +663,9 @@ export interface Notifications {
   steps: NullableJson;
   give_up_after: string | null;
   notify_resolved: Generated<boolean>;
+  canary: NullableJson;
+  acknowledgement_expires: string | null;
+  ack: string | null;
 }
 
 export interface OccurrenceAttachments {
@@ -566,6 +715,12 @@ export interface Occurrences {
   outcome: string | null;
   unexpanded: number | null;
   cancelled_by: string | null;
+  acknowledged_until: Date | null;
+  snoozed_by: string | null;
+  round_began_at: Date | null;
+  earlier_contexts: NullableJson;
+  acknowledged_users: NullableJson;
+  first_page_at: Date | null;
 }
 
 export interface OrganizationChanges {
@@ -609,6 +764,8 @@ export interface Organizations {
   attachment_bytes_limit: Generated<number | null>;
   paused_at: Date | null;
   paused_reason: string | null;
+  guard: NullableJson;
+  service_levels: NullableJson;
 }
 
 export interface Passkeys {
@@ -704,6 +861,125 @@ export interface RenderSnapshots {
   used_at: Generated<Date>;
 }
 
+export interface Responses {
+  organization_id: number;
+  occurrence_id: string;
+  number: number;
+  kind: string;
+  at: Generated<Date>;
+  by: string | null;
+  until: Date | null;
+}
+
+export interface Rotations {
+  organization_id: number;
+  notification_id: number;
+  step: number;
+  turns: number;
+}
+
+export interface ScheduleGroups {
+  organization_id: number;
+  schedule_id: number;
+  channel: string;
+  group_id: string;
+  wanted: string[] | null;
+  members: string[] | null;
+  member_ids: string[] | null;
+  accounts: GeneratedJson;
+  left_out: GeneratedJson;
+  kept: Generated<boolean>;
+  updated_at: Date | null;
+  error: string | null;
+  failing_since: Date | null;
+  failures: Generated<number>;
+  due_at: Date | null;
+  claimed_until: Date | null;
+  claims: Generated<number>;
+}
+
+export interface ScheduleNotices {
+  organization_id: number;
+  id: string;
+  schedule_id: number;
+  context: JsonColumn;
+  recipients: string[];
+  created_at: Generated<Date>;
+  due_at: Generated<Date>;
+}
+
+export interface ScheduleOverrides {
+  organization_id: number;
+  id: Generated<number>;
+  schedule_id: number;
+  user_id: number;
+  replaces: string | null;
+  starts_at: Date;
+  ends_at: Date;
+  reason: string | null;
+  created_at: Generated<Date>;
+  created_by: string;
+}
+
+export interface ScheduleSwaps {
+  organization_id: number;
+  id: Generated<number>;
+  schedule_id: number;
+  user_id: number;
+  starts_at: Date;
+  ends_at: Date;
+  message: string | null;
+  state: Generated<string>;
+  accepted_by_id: number | null;
+  created_at: Generated<Date>;
+  created_by: string;
+}
+
+export interface ScheduleWatches {
+  organization_id: number;
+  schedule_id: number;
+  shifts: NullableJson;
+  error: string | null;
+  due_at: Generated<Date>;
+}
+
+export interface Schedules {
+  organization_id: number;
+  id: Generated<number>;
+  project_id: number;
+  slug: string;
+  name: string;
+  timezone: string;
+  layers: JsonColumn;
+  combine: string;
+  fallback: string | null;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+  on_change: string | null;
+  test: NullableJson;
+  test_due_at: Date | null;
+  test_planned: Generated<boolean>;
+  page: string | null;
+  calendar_generation: Generated<number>;
+  groups: NullableJson;
+}
+
+export interface ServiceLevelWriters {
+  id: string;
+  batch: number;
+  written_at: Date;
+}
+
+export interface ServiceLevels {
+  organization_id: number;
+  day: Date;
+  taken: Generated<number>;
+  failed: Generated<number>;
+  refused: Generated<number>;
+  pages_in_time: Generated<number>;
+  pages_late: Generated<number>;
+}
+
 export interface Sessions {
   token_hash: Buffer;
   account_id: number;
@@ -725,6 +1001,97 @@ export interface SignInLimits {
   locked_until: Date | null;
 }
 
+export interface SilencedOccurrences {
+  organization_id: number;
+  silence_id: string;
+  occurrence_id: string;
+  effect: string;
+  silenced_at: Generated<Date>;
+  until: Date;
+}
+
+export interface Silences {
+  organization_id: number;
+  id: string;
+  project_id: number | null;
+  application_id: number | null;
+  event_id: number | null;
+  matchers: JsonColumn;
+  reason: string;
+  starts_at: Date;
+  ends_at: Date;
+  recurrence: NullableJson;
+  created_at: Generated<Date>;
+  created_by: string;
+  ended_by: string | null;
+}
+
+export interface SourceAlerts {
+  organization_id: number;
+  source_id: number;
+  key: string;
+  id: string;
+  number: Generated<number>;
+  occurrence_id: string;
+  state: string;
+  title: string;
+  severity: string | null;
+  count: Generated<number>;
+  opened_at: Generated<Date>;
+  last_seen_at: Generated<Date>;
+  details: GeneratedJson;
+  context: NullableJson;
+}
+
+export interface SourcePayloads {
+  organization_id: number;
+  source_id: number;
+  id: string;
+  state: string;
+  request: JsonColumn;
+  body: Buffer;
+  bytes: number;
+  alerts: GeneratedJson;
+  counts: GeneratedJson;
+  note: string | null;
+  retry_at: Date | null;
+}
+
+export interface SourceUpdates {
+  organization_id: number;
+  occurrence_id: string;
+  source_id: number;
+  key: string;
+  state: string;
+  changed_by: string;
+  changed_at: Generated<Date>;
+  status: Generated<string>;
+  due_at: Generated<Date>;
+  claimed: Generated<boolean>;
+  claims: Generated<number>;
+  attempts: Generated<number>;
+  reference: string | null;
+  log: GeneratedJson;
+}
+
+export interface Sources {
+  organization_id: number;
+  id: Generated<number>;
+  application_id: number;
+  slug: string;
+  name: string;
+  use: string | null;
+  mapping: NullableJson;
+  routes: JsonColumn;
+  group_by: Generated<string[]>;
+  token_hash: Buffer;
+  secrets: Buffer;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+  update: NullableJson;
+  rejection_reported_at: Date | null;
+}
+
 export interface Steps {
   organization_id: number;
   occurrence_id: string;
@@ -742,6 +1109,8 @@ export interface Steps {
   suppressed: Generated<number>;
   crashes: Generated<number>;
   ended_at: Date | null;
+  base: Generated<number>;
+  turn: number | null;
 }
 
 export interface SummedStats {
@@ -763,6 +1132,15 @@ export interface Suppressions {
   projects: number[] | null;
 }
 
+export interface TestPages {
+  organization_id: number;
+  user_id: number;
+  occurrence_id: string;
+  sent_at: Date;
+  pending: Generated<boolean>;
+  confirmed_at: Date | null;
+}
+
 export interface ThrottleUses {
   organization_id: number;
   notification_id: number;
@@ -770,6 +1148,19 @@ export interface ThrottleUses {
   key: string;
   times: Generated<Date[]>;
   expires_at: Date;
+}
+
+export interface TriggerRates {
+  organization_id: number;
+  kind: string;
+  subject: string;
+  day: Date;
+  hour: Date;
+  hour_count: Generated<number>;
+  busiest: Generated<number>;
+  minute: Date;
+  normal: Generated<number>;
+  urgent: Generated<number>;
 }
 
 export interface TriggerStats {
@@ -831,6 +1222,45 @@ export interface Users {
   quiet_hours: NullableJson;
   memberships: NullableJson;
   chosen: NullableJson;
+  reach: NullableJson;
+  calendar_generation: Generated<number>;
+}
+
+export interface VerificationCodes {
+  organization_id: number;
+  id: Generated<number>;
+  user_id: number;
+  address_id: number;
+  sent_to: string;
+  code_hash: string | null;
+  attempts_left: number;
+  expires_at: Date;
+  created_at: Generated<Date>;
+}
+
+export interface WatchStates {
+  organization_id: number;
+  watch_id: number;
+  occurrence_id: string | null;
+  began_at: Date | null;
+  delivered_at: Date | null;
+  pinged_at: Date | null;
+  failing_since: Date | null;
+  error: string | null;
+  due_at: Date | null;
+}
+
+export interface Watches {
+  organization_id: number;
+  id: Generated<number>;
+  application_id: number;
+  slug: string;
+  event: string;
+  every: string;
+  enabled: boolean;
+  secrets: Buffer | null;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
 }
 
 export interface WebhookMessages {
@@ -884,6 +1314,8 @@ export interface WorkerRounds {
 }
 
 export interface Tables {
+  absence_calendars: AbsenceCalendars;
+  absences: Absences;
   accounts: Accounts;
   addresses: Addresses;
   applications: Applications;
@@ -902,11 +1334,18 @@ export interface Tables {
   delivery_stats: DeliveryStats;
   digests: Digests;
   distribution_lists: DistributionLists;
+  event_audiences: EventAudiences;
   event_day_stats: EventDayStats;
   events: Events;
   feedback: Feedback;
   feedback_mailboxes: FeedbackMailboxes;
   feedback_unmatched: FeedbackUnmatched;
+  guard_mails: GuardMails;
+  heartbeat_calls: HeartbeatCalls;
+  heartbeat_states: HeartbeatStates;
+  heartbeat_watch: HeartbeatWatch;
+  heartbeats: Heartbeats;
+  holds: Holds;
   hour_stats: HourStats;
   idempotency_keys: IdempotencyKeys;
   inbox: Inbox;
@@ -939,17 +1378,38 @@ export interface Tables {
   recovery_codes: RecoveryCodes;
   registrations: Registrations;
   render_snapshots: RenderSnapshots;
+  responses: Responses;
+  rotations: Rotations;
+  schedule_groups: ScheduleGroups;
+  schedule_notices: ScheduleNotices;
+  schedule_overrides: ScheduleOverrides;
+  schedule_swaps: ScheduleSwaps;
+  schedule_watches: ScheduleWatches;
+  schedules: Schedules;
+  service_level_writers: ServiceLevelWriters;
+  service_levels: ServiceLevels;
   sessions: Sessions;
   sign_in_limits: SignInLimits;
+  silenced_occurrences: SilencedOccurrences;
+  silences: Silences;
+  source_alerts: SourceAlerts;
+  source_payloads: SourcePayloads;
+  source_updates: SourceUpdates;
+  sources: Sources;
   steps: Steps;
   summed_stats: SummedStats;
   suppressions: Suppressions;
+  test_pages: TestPages;
   throttle_uses: ThrottleUses;
+  trigger_rates: TriggerRates;
   trigger_stats: TriggerStats;
   unexpanded_counts: UnexpandedCounts;
   used_challenges: UsedChallenges;
   user_history: UserHistory;
   users: Users;
+  verification_codes: VerificationCodes;
+  watch_states: WatchStates;
+  watches: Watches;
   webhook_messages: WebhookMessages;
   webhook_states: WebhookStates;
   webhooks: Webhooks;

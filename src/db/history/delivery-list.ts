@@ -1,6 +1,8 @@
 /** Lists, filters and counts the deliveries of one occurrence, which may have a million of them. */
 import { type RawBuilder, sql } from 'kysely';
 import type { ExplainedDelivery } from '../../core/decision/explain.ts';
+import type { VariantName } from '../../core/decision/guards/variants.ts';
+import { runText } from '../../core/decision/steps.ts';
 import { retryIntervalText } from '../../core/history/retries.ts';
 import { type RefinedState, refinedStates } from '../../core/history/states.ts';
 import { type EndedStatus, endedStatuses } from '../../core/history/statuses.ts';
@@ -33,14 +35,14 @@ const detail = sql`
   case when d.status <> 'pending' or d.due_at <> 'infinity' then d.detail
     when d.reason = 'channel.paused' then c.paused_reason
     when d.reason = 'channel.bulk_paused' then c.bulk_paused_reason
-    when d.reason = 'event.paused' then (
+    when d.reason in ('event.paused', 'guard.rate') then (
       select ${sql.raw(pauseReasonText('ho'))} from occurrences ho where ho.organization_id = d.organization_id and ho.id = d.occurrence_id)
   end`;
 
 /** Columns of `deliveries d` and of the joins in `deliveryNames`; names of deleted resources are null. */
 export const deliveryColumns = sql`
   d.id, u.username as user, d.address, c.slug as channel, n.name as notification, d.status, d.reason, ${detail} as detail,
-  d.attempts, d.provider, case when d.step > 0 then d.step end as step, d.step < 0 as resolved, d.created_at, d.sent_at,
+  d.attempts, d.provider, case when d.step > 0 then ${sql.raw(runText('d.step'))} end as step, d.step < 0 as resolved, d.variant, d.created_at, d.sent_at,
   d.digest_id as digest, ${isComplained} as is_complained, ${isRetracted} as is_retracted,
   -- A digest item is due when its digest closes.
   case when d.status not in ${sql.raw(waitingList)} or d.due_at = 'infinity' then null
@@ -61,11 +63,11 @@ export const deliveryNames = sql`
 export type DeliveryRenderInput = Pick<
   Deliveries,
   'notification_id' | 'version' | 'channel_id' | 'user_id' | 'address' | 'snapshot_id' | 'user_version' | 'digest_id'
-> & { step: number };
+> & { step: number; created_at: Date; variant: VariantName | null };
 
 const renderInputColumns = [
   ...(['notification_id', 'version', 'channel_id', 'user_id', 'address', 'snapshot_id', 'user_version'] as const),
-  ...(['step', 'digest_id'] as const),
+  ...(['step', 'digest_id', 'created_at', 'variant'] as const),
 ] as const;
 
 /** Finds what the message of a delivery is rendered from. */
@@ -73,6 +75,7 @@ export async function findDelivery(db: Db, organizationId: number, occurrenceId:
   return db
     .selectFrom('deliveries')
     .select(renderInputColumns)
+    .$narrowType<{ variant: VariantName | null }>()
     .where('organization_id', '=', organizationId)
     .where('occurrence_id', '=', occurrenceId)
     .where('id', '=', id)
@@ -84,6 +87,7 @@ export async function findDigestCarrier(db: Db, organizationId: number, digestId
   return db
     .selectFrom('deliveries')
     .select(['occurrence_id', ...renderInputColumns])
+    .$narrowType<{ variant: VariantName | null }>()
     .where('organization_id', '=', organizationId)
     .where('digest_id', '=', digestId)
     .where('due_at', '<>', carriedDueAt)

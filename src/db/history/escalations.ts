@@ -1,5 +1,6 @@
-/** What the board of escalations shows beside the occurrences: their step runs, and the users they reached. */
+/** What escalations show beside their occurrences: step runs, the users they reached, and responses. */
 import { sql } from 'kysely';
+import type { ResponseKind } from '../../core/history/responses.ts';
 import { lowestUuidAt } from '../../core/ids.ts';
 import type { Db } from '../connection/pool.ts';
 
@@ -27,31 +28,38 @@ export async function listStepRuns(db: Db, organizationId: number, ids: string[]
 /** Open escalations, newest first, that are searched for one that was sent to an address. */
 const maxSearched = 1_000;
 
+interface OpenEscalation {
+  id: string;
+  /** The bundle of alerts that it was sent in. */
+  bundle: string | null;
+}
+
 /** Finds the newest occurrence that awaits an acknowledgement and was sent to an address through a channel before a reply. */
 export async function findNewestOpen(
   db: Db,
   organizationId: number,
   channelId: number,
   { addresses, before }: { addresses: string[]; before: Date },
-): Promise<string | undefined> {
+): Promise<OpenEscalation | undefined> {
   // Some services report full seconds.
   const sentBefore = new Date(before.getTime() + 1_000);
-  const { rows } = await sql<{ id: string }>`
-    select open.id from (
+  const { rows } = await sql<OpenEscalation>`
+    select open.id, reached.bundle from (
       select o.id from occurrences o
       where o.organization_id = ${organizationId} and o.awaits_acknowledgement
         and o.id < ${lowestUuidAt(sentBefore.getTime())}::uuid
       order by o.id desc limit ${maxSearched}
     ) open, lateral (
-      select from deliveries d
+      select d.digest_id as bundle from deliveries d
       where d.organization_id = ${organizationId} and d.occurrence_id = open.id and d.channel_id = ${channelId}
         and d.address = any(${addresses}::text[]) and d.step > 0 and d.status in ('sent', 'unknown')
         and coalesce(d.sent_at, d.created_at) < ${sentBefore}
+      order by d.id desc
       -- Without it, a hash join could read all deliveries of the organization.
       limit 1
     ) reached
     order by open.id desc limit 1`.execute(db);
-  return rows[0]?.id;
+  return rows[0];
 }
 
 /** Deliveries of an occurrence that are searched for users. */
@@ -70,4 +78,23 @@ export async function listNotifiedUsers(db: Db, organizationId: number, ids: str
     join users u on u.organization_id = ${organizationId} and u.id = notified.user_id
     order by given.id, u.username`.execute(db);
   return rows;
+}
+
+interface ResponseRow {
+  number: number;
+  kind: ResponseKind;
+  at: Date;
+  by: string | null;
+  until: Date | null;
+}
+
+const maxListed = 100;
+
+/** Lists the last responses, oldest first. */
+export async function listResponses(db: Db, organizationId: number, occurrenceId: string): Promise<ResponseRow[]> {
+  const { rows } = await sql<ResponseRow>`
+    select number, kind, at, by, until from responses
+    where organization_id = ${organizationId} and occurrence_id = ${occurrenceId}
+    order by number desc limit ${maxListed}`.execute(db);
+  return rows.reverse();
 }

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { OccurrenceChange } from '../../core/message/message-updates.ts';
 import type { Db } from '../connection/pool.ts';
 import type { UpdateEntry } from '../ledger/deliver/message-updates.ts';
+import { carriedDueAt } from '../ledger/digests/digest-items.ts';
 
 interface MessageUpdateRow {
   delivery_id: number;
@@ -24,6 +25,24 @@ export async function listMessageUpdates(
     select delivery_id, change, changed_by, changed_at, status, log from message_updates
     where organization_id = ${organizationId} and occurrence_id = ${occurrenceId}
       and delivery_id > 0 and delivery_id = any(${deliveryIds}::bigint[])`.execute(db);
+  return rows;
+}
+
+/** Lists the updates of the messages of these bundles. */
+export async function listBundleUpdates(
+  db: Db,
+  organizationId: number,
+  bundleIds: readonly string[],
+): Promise<(MessageUpdateRow & { bundle: string })[]> {
+  const { rows } = await sql<MessageUpdateRow & { bundle: string }>`
+    select g.id as bundle, m.delivery_id, m.change, m.changed_by, m.changed_at, m.status, m.log
+    from unnest(${bundleIds}::uuid[]) as g (id), lateral (
+      select occurrence_id, id from deliveries
+      where organization_id = ${organizationId} and digest_id = g.id and due_at <> ${carriedDueAt} limit 1
+    ) d join message_updates m
+      on m.organization_id = ${organizationId} and m.occurrence_id = d.occurrence_id and m.delivery_id = d.id`.execute(
+    db,
+  );
   return rows;
 }
 

@@ -1,13 +1,13 @@
 /** Which pause holds an occurrence, and the reason that was given for it. */
 import { sql } from 'kysely';
-import { isPausedText, pauseReasonText } from '../configuration/pauses.ts';
+import { isPausedText, pauseCodeText, pauseReasonText } from '../configuration/pauses.ts';
 import type { Db } from '../connection/pool.ts';
 
 /** The newest deliveries of an occurrence among which a held one is looked for: a pause holds the last ones of a fan-out. */
 const sampled = 100;
 
 export interface OccurrenceHold {
-  /** `event.paused`, or why a delivery is held. Null: the pause has just ended. */
+  /** `event.paused` or `guard.rate`, or why a delivery is held. Null: the pause has just ended. */
   reason: string | null;
   note: string | null;
 }
@@ -23,7 +23,7 @@ export async function findOccurrenceHolds(
       case when event.reason is null then delivery.note else event.note end as note
     from unnest(${identifiers}::uuid[]) as wanted (id)
     left join lateral (
-      select 'event.paused' as reason, ${sql.raw(pauseReasonText('o'))} as note from occurrences o
+      select ${sql.raw(pauseCodeText('o'))} as reason, ${sql.raw(pauseReasonText('o'))} as note from occurrences o
       where o.organization_id = ${organizationId} and o.id = wanted.id and ${sql.raw(isPausedText('o'))}
     ) event on true
     left join lateral (

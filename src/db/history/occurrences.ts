@@ -1,7 +1,9 @@
 /** Reads occurrences for the API and for the engine. */
 import { type RawBuilder, sql } from 'kysely';
 import type pg from 'pg';
+import type { HoldState } from '../../core/decision/guards/guard.ts';
 import type { OccurrenceOutcome } from '../../core/decision/outcome.ts';
+import type { EarlierContext } from '../../core/history/earlier-contexts.ts';
 import type { OccurrenceStatus } from '../../core/history/statuses.ts';
 import { lowestUuidAt, uuidRange } from '../../core/ids.ts';
 import type { JsonObject } from '../../core/json.ts';
@@ -18,26 +20,38 @@ export interface OccurrenceFacts {
   id: string;
   event_id: number;
   context: JsonObject;
+  /** Null unless its severity rose. */
+  earlier_contexts: EarlierContext[] | null;
   correlation_id: string | null;
   /** The key that triggered it; null: a signed-in account did. */
   key_id: string | null;
+  priority: number;
   due_at: Date;
+  /** When its last round of steps began; null: when it was due. */
+  round_began_at: Date | null;
   expires_at: Date | null;
   cancelled_at: Date | null;
   acknowledged_at: Date | null;
+  /** Users who have acknowledged on their own, while others are missing. */
+  acknowledged_users?: number[] | null;
   resolved_at: Date | null;
   created_at: Date;
   /** The parent span in a trace. */
   traceparent: string | null;
   /** The files that the trigger names; null if it names none. */
   attachments: AttachmentReference[] | null;
+  /** Whether it has a dedup key, so that it can be resolved later. */
+  is_keyed: boolean;
 }
 
 const findOccurrences = {
   name: 'find_occurrences',
   text: `
-    select o.organization_id, o.id, o.event_id, o.context, o.correlation_id, o.key_id, o.due_at, o.expires_at, o.cancelled_at,
-      o.created_at, o.acknowledged_at, o.resolved_at, o.traceparent, o.options -> 'attachments' as attachments
+    select o.organization_id, o.id, o.event_id, o.context, o.earlier_contexts, o.correlation_id, o.key_id, o.priority, o.round_began_at, o.expires_at, o.cancelled_at,
+      -- Recipients who wait for an approval have no due time, but the sample of their canary may be retried.
+      case when o.due_at = 'infinity' then o.created_at else o.due_at end as due_at,
+      o.created_at, o.acknowledged_at, o.acknowledged_users, o.resolved_at, o.traceparent, o.options -> 'attachments' as attachments,
+      o.dedup_key is not null as is_keyed
     from unnest($1::bigint[], $2::uuid[]) as wanted (organization_id, id)
     join occurrences o on o.organization_id = wanted.organization_id and o.id = wanted.id`,
 };
@@ -55,6 +69,8 @@ export interface Occurrence {
   identifier: string;
   /** prj/app/evt; null when the event has been deleted. */
   event: string | null;
+  /** What its context calls it; null if it has no title. */
+  title: string | null;
   status: OccurrenceStatus;
   /** The stored outcome; `outcomeOf` derives the effective one. */
   outcome: OccurrenceOutcome | null;
@@ -73,6 +89,9 @@ export interface Occurrence {
   awaits_acknowledgement: boolean;
   acknowledged_at: Date | null;
   acknowledged_by: string | null;
+  /** When the acknowledgement ends: it expires, or is a snooze. Null: it does not. */
+  acknowledged_until: Date | null;
+  snoozed_by: string | null;
   resolved_at: Date | null;
   resolved_by: string | null;
   cancelled_at: Date | null;
@@ -93,9 +112,10 @@ export type Counts = Record<'pending' | 'sent' | 'failed' | 'suppressed' | 'canc
  * faster.
  */
 const columnsOf = (id: RawBuilder<unknown>) => sql`
-  o.id as identifier, p.slug || '/' || a.slug || '/' || e.slug as event, o.status, o.outcome, o.reason, o.created_at, o.completed_at,
+  o.id as identifier, p.slug || '/' || a.slug || '/' || e.slug as event, left(o.context ->> 'title', 500) as title,
+  o.status, o.outcome, o.reason, o.created_at, o.completed_at,
   o.correlation_id, substr(o.traceparent, 4, 32) as trace_id, nullif(o.due_at, 'infinity') as due_at, o.awaits_acknowledgement,
-  o.acknowledged_at, o.acknowledged_by, o.resolved_at, o.resolved_by, o.cancelled_at, o.cancelled_by, o.dedup_key, o.triggers,
+  o.acknowledged_at, o.acknowledged_by, o.acknowledged_until, o.snoozed_by, o.resolved_at, o.resolved_by, o.cancelled_at, o.cancelled_by, o.dedup_key, o.triggers,
   case when o.reason = 'crashed' then null else nullif(coalesce(o.unexpanded, 0), ${sql.raw(String(unknownCount))}) end as unexpanded,
   case when o.status in ('accepted', 'expanding') then o.due_at = 'infinity'
     when o.status = 'sending' then ${sql.raw(isPausedText('o'))} or exists (
@@ -162,6 +182,14 @@ export async function listOccurrences(
     select ${columnsOf(sql`o.id`)} from (
       select * from (${sql.join(found, sql` union all `)}) found order by id desc limit ${page.limit}
     ) o ${pathJoins} order by o.id desc`.execute(db);
+  return rows;
+}
+
+/** Returns these occurrences, in any order. */
+export async function findOccurrencesById(db: Db, organizationId: number, ids: string[]): Promise<Occurrence[]> {
+  const { rows } = await sql<Occurrence>`
+    select ${columnsOf(sql`o.id`)} from unnest(${ids}::uuid[]) as given (id)
+    join occurrences o on o.organization_id = ${organizationId} and o.id = given.id ${pathJoins}`.execute(db);
   return rows;
 }
 
@@ -243,15 +271,25 @@ const heldWhileSending = (organizationId: number) => sql`
   ) waiting
   union
   select s.id from unnest(array['sending', 'escalating']) as being (outcome), lateral (
-    select organization_id, id, event_id, application_id, project_id, key_id from occurrences
+    select organization_id, id, event_id, application_id, project_id, key_id, priority from occurrences
     where organization_id = ${organizationId} and outcome = being.outcome order by id desc limit ${maxScanned}
   ) s where ${sql.raw(isPausedText('s'))}`;
 
 export async function findOccurrence(db: Db, organizationId: number, id: string) {
   const { rows } = await sql<
-    Occurrence & { context: JsonObject; options: JsonObject; event_id: number; key_id: string | null }
+    Occurrence & {
+      context: JsonObject;
+      options: JsonObject;
+      event_id: number;
+      key_id: string | null;
+      /** The state of its hold; null if it never waited for an approval. */
+      hold: HoldState | null;
+    }
   >`
-    select ${columnsOf(sql`${id}::uuid`)}, o.context, o.options, o.event_id, o.key_id from occurrences o ${pathJoins}
+    select ${columnsOf(sql`${id}::uuid`)}, o.context, o.options, o.event_id, o.key_id, (
+      select h.state from holds h where h.organization_id = ${organizationId} and h.occurrence_id = ${id}
+      order by h.held_at desc limit 1) as hold
+    from occurrences o ${pathJoins}
     where o.organization_id = ${organizationId} and o.id = ${id}`.execute(db);
   return rows[0];
 }

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { priorities } from '../../core/trigger.ts';
 import type { Pausable } from '../configuration/pauses.ts';
 import type { Db } from '../connection/pool.ts';
+import { isGuardedText } from '../ledger/deliver/releases.ts';
 import { type Queue, queues } from '../ledger/round-robin.ts';
 
 export interface PausedResource {
@@ -11,36 +12,41 @@ export interface PausedResource {
   id: string;
   path: string;
   since: Date;
-  /** `bulk`: the reputation guard holds bulk messages. */
-  scope: 'all' | 'bulk';
-  /** From the person who paused it, or from the reputation guard or the engine. */
+  /** `bulk`: the reputation guard holds bulk messages. `not_urgent`: the rate guard holds what is not urgent. */
+  scope: 'all' | 'bulk' | 'not_urgent';
+  /** From the person who paused it, or from a guard or the engine. */
   reason: string | null;
+  /** The guard that has paused it; null: a person. */
+  cause: 'guard.rate' | null;
 }
+
+const scopeOf = (row: string) => sql.raw(`case ${row}.pause_cause when 'guard.rate' then 'not_urgent' else 'all' end`);
+const causeOf = (row: string) => sql.raw(`case when ${row}.pause_cause is not null then 'guard.rate' end`);
 
 /** Lists everything that is paused, longest pause first. */
 export async function listPaused(db: Db, organizationId: number): Promise<PausedResource[]> {
   const { rows } = await sql<PausedResource>`
     select 'channel' as kind, c.id::text, concat_ws('/', p.slug, c.slug) as path, coalesce(c.paused_at, c.bulk_paused_at) as since,
       case when c.paused_at is null then 'bulk' else 'all' end as scope,
-      case when c.paused_at is null then c.bulk_paused_reason else c.paused_reason end as reason
+      case when c.paused_at is null then c.bulk_paused_reason else c.paused_reason end as reason, null as cause
     from channels c
     left join projects p on p.organization_id = c.organization_id and p.id = c.project_id
     where c.organization_id = ${organizationId} and (c.paused_at is not null or c.bulk_paused_at is not null)
     union all
-    select 'organization', id::text, '', paused_at, 'all', paused_reason from organizations
+    select 'organization', id::text, '', paused_at, 'all', paused_reason, null from organizations
     where id = ${organizationId} and paused_at is not null
     union all
-    select 'project', id::text, slug, paused_at, 'all', paused_reason from projects
+    select 'project', id::text, slug, paused_at, 'all', paused_reason, null from projects
     where organization_id = ${organizationId} and paused_at is not null
     union all
-    select 'key', id, name, paused_at, 'all', paused_reason from keys
+    select 'key', id, name, paused_at, ${scopeOf('keys')}, paused_reason, ${causeOf('keys')} from keys
     where organization_id = ${organizationId} and paused_at is not null
     union all
-    select 'application', a.id::text, p.slug || '/' || a.slug, a.paused_at, 'all', a.paused_reason from applications a
+    select 'application', a.id::text, p.slug || '/' || a.slug, a.paused_at, ${scopeOf('a')}, a.paused_reason, ${causeOf('a')} from applications a
     join projects p on p.organization_id = a.organization_id and p.id = a.project_id
     where a.organization_id = ${organizationId} and a.paused_at is not null
     union all
-    select 'event', e.id::text, p.slug || '/' || a.slug || '/' || e.slug, e.paused_at, 'all', e.paused_reason from events e
+    select 'event', e.id::text, p.slug || '/' || a.slug || '/' || e.slug, e.paused_at, ${scopeOf('e')}, e.paused_reason, ${causeOf('e')} from events e
     join applications a on a.organization_id = e.organization_id and a.id = e.application_id
     join projects p on p.organization_id = a.organization_id and p.id = a.project_id
     where e.organization_id = ${organizationId} and e.paused_at is not null
@@ -71,6 +77,7 @@ export async function countHeld(db: Db, organizationId: number, max: number): Pr
       select ${sql.raw(columns)} from ${sql.table(queues[queue].table)} q
       where ${sql.raw(queues[queue].waiting)} and q.priority = class.priority
         and organization_id = ${organizationId} and due_at = 'infinity'
+        ${queue === 'deliveries' ? sql`` : sql`and not ${sql.raw(isGuardedText('q'))}`}
       limit ${max}
     ) held limit ${max}`;
   const { rows } = await sql<HeldCount>`

@@ -122,7 +122,7 @@ export async function cancelDeliveries(
   const all = rows[0]!;
   for (const [occurrence, members] of Map.groupBy(deliveries, one => one.occurrence)) {
     const ids = members.map(one => one.id);
-    const items = await cancelDigestItems(pool, organizationId, occurrence, ids);
+    const items = await cancelDigestItems(pool, organizationId, occurrence, { only: ids });
     all.stopped += items.stopped;
     all.ended.push(...items.ended);
   }

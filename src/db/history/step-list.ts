@@ -7,6 +7,8 @@ export interface StepView {
   notification_id: number;
   notification: string | null;
   number: number;
+  /** The number of runs in earlier rounds. */
+  base: number;
   step: number;
   status: 'waiting' | 'done' | 'skipped' | 'ended';
   is_running: boolean;
@@ -21,7 +23,7 @@ export interface StepView {
 /** Lists the stored runs of steps, past and next. Later runs are stored only when the previous one ends. */
 export async function listStoredSteps(db: Db, organizationId: number, occurrenceId: string): Promise<StepView[]> {
   const { rows } = await sql<StepView>`
-    select s.notification_id, n.name as notification, s.number, s.step, s.status,
+    select s.notification_id, n.name as notification, s.number, s.base, s.step, s.status,
       s.status = 'waiting' and (s.owner is not null or s.cursor is not null) as is_running, s.reason, s.due_at, s.began_at,
       s.ended_at, s.messages, s.suppressed
     from steps s left join notifications n on n.organization_id = s.organization_id and n.id = s.notification_id

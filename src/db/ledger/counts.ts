@@ -5,6 +5,7 @@
 import type pg from 'pg';
 import { latencyBucketText } from '../../core/history/latency.ts';
 import { endedStatuses } from '../../core/history/statuses.ts';
+import { firstPageText } from './first-pages.ts';
 import { parentTables } from './months.ts';
 import { outstandingText } from './status-text.ts';
 import { completedColumns, completionEventsText } from './webhooks/events.ts';
@@ -33,7 +34,8 @@ export function countText(changed: string, { occurrences } = parentTables): stri
       update ${occurrences} o set ${totals},
         status = case when o.status = 'sending' and ${outstanding} <= 0 then 'completed' else o.status end,
         completed_at = case when o.status = 'sending' and ${outstanding} <= 0 then now() else o.completed_at end,
-        outcome = case when ${isAllSent} then 'sent' else o.outcome end
+        outcome = case when ${isAllSent} then 'sent' else o.outcome end,
+        ${firstPageText({ isEnding: `o.status = 'sending' and ${outstanding} <= 0` })}
       from totals t where o.organization_id = t.organization_id and o.id = t.occurrence_id
       returning ${completedColumns},
         case when o.status = 'completed' and o.completed_at = now() then o.outcome end as outcome

@@ -14,6 +14,7 @@ import { inLedgerTransaction } from '../connection/transaction.ts';
 import { countText, endedText } from './counts.ts';
 import { addAttemptText, mayHaveArrivedText, type SettleResult } from './deliver/deliveries.ts';
 import { carriedColumns, carryText, lockDigestOf, lockDigestsOfAcrossTenants } from './digests/digest-outcomes.ts';
+import { firstPageText } from './first-pages.ts';
 import { hasStatusText, outstandingText } from './status-text.ts';
 import { completedColumns, completionEventsText } from './webhooks/events.ts';
 
@@ -262,7 +263,8 @@ export async function countOccurrenceCrash(
       update occurrences o set crashes = o.crashes + 1, owner = null,
         status = case when o.crashes + 1 < $3 then o.status when ${outstanding} > 0 then 'sending' else 'completed' end,
         reason = case when o.crashes + 1 < $3 then o.reason else 'crashed' end,
-        completed_at = case when o.crashes + 1 >= $3 and ${outstanding} = 0 then now() end
+        completed_at = case when o.crashes + 1 >= $3 and ${outstanding} = 0 then now() end,
+        ${firstPageText({ isEnding: `o.crashes + 1 >= $3 and ${outstanding} = 0`, added: false })}
       where o.organization_id = $1 and o.id = $2 and o.status in ('accepted', 'expanding')
       returning ${completedColumns}, case when o.status = 'completed' then o.outcome end as outcome,
         o.crashes >= $3 as is_set_aside

@@ -102,8 +102,8 @@ export async function countCorrelated(db: Db, organizationId: number, correlatio
         from ${deliveries} where d.sent_at is not null and d.attempts > 0
       ) sent group by 1, 2, 3`,
   ).execute(db);
-  const hourly = new Set<string>(['trigger_stats', 'delivery_stats', 'latency_stats']);
-  for (const [table] of statisticsTables.filter(([name]) => !hourly.has(name))) {
+  const counted = new Set<string>(['trigger_stats', 'delivery_stats', 'latency_stats', 'service_levels']);
+  for (const [table] of statisticsTables.filter(([name]) => !counted.has(name))) {
     await db.deleteFrom(table).where('organization_id', '=', organizationId).execute();
   }
 }

@@ -126,35 +126,3 @@ export async function listSealedSamplesAcrossTenants(client: pg.PoolClient): Pro
   );
   return rows.map(({ sealed }) => sealed);
 }
-
-export interface SealedRow {
-  table: 'channels' | 'webhooks';
-  id: number;
-  project_id: number | null;
-  slug: string;
-  secrets: Buffer;
-}
-
-/** Returns the secrets of the organization's channels and webhooks. */
-export async function listSealed(client: pg.PoolClient, organizationId: number): Promise<SealedRow[]> {
-  const { rows } = await client.query<SealedRow>(
-    `select 'channels' as table, id, project_id, slug, secrets from channels
-     where organization_id = $1 and secrets is not null
-     union all select 'webhooks', id, null, slug, secrets from webhooks where organization_id = $1`,
-    [organizationId],
-  );
-  return rows;
-}
-
-export async function replaceSealed(
-  client: pg.PoolClient,
-  organizationId: number,
-  { table, id }: Pick<SealedRow, 'table' | 'id'>,
-  secrets: Buffer,
-): Promise<void> {
-  await client.query(`update ${table} set secrets = $3 where organization_id = $1 and id = $2`, [
-    organizationId,
-    id,
-    secrets,
-  ]);
-}

@@ -197,6 +197,8 @@ export async function countInFlight(client: pg.PoolClient, organizationId: numbe
        + (select count(*) from webhook_messages where organization_id = $1 and status = 'waiting'
            and claimed_at is not null and due_at > now())
        + (select count(*) from message_updates where organization_id = $1 and status = 'waiting'
+           and claimed and due_at > now())
+       + (select count(*) from source_updates where organization_id = $1 and status = 'waiting'
            and claimed and due_at > now()) as count`,
     [organizationId],
   );

@@ -64,10 +64,11 @@ export async function deleteOldRenderSnapshots(db: Db, organizationId: number, b
   await deleteAll(db, 'render_snapshots', sql`organization_id = ${organizationId} and used_at < ${before}`);
 }
 
-/** Deletes the updates of messages of occurrences triggered before that time (in milliseconds). */
+/** Deletes the updates of messages and sources about, and the responses to, occurrences triggered before that time (in milliseconds). */
 export async function deleteOldMessageUpdates(db: Db, organizationId: number, before: number): Promise<void> {
   const end = sql`${lowestUuidAt(before)}::uuid`;
-  await deleteAll(db, 'message_updates', sql`organization_id = ${organizationId} and occurrence_id < ${end}`);
+  for (const table of ['message_updates', 'source_updates', 'responses'])
+    await deleteAll(db, table, sql`organization_id = ${organizationId} and occurrence_id < ${end}`);
 }
 
 /** Locks the inboxes before their messages, in the same order as all other changes, to prevent deadlocks. */
@@ -109,6 +110,32 @@ export async function deleteOldStatisticsAcrossTenants(db: Db, now: Date): Promi
     where o.id = m.organization_id and m.last_at < ${now}::timestamptz - make_interval(days => o.retention_days)`.execute(
     db,
   );
+}
+
+/** Rows that are deleted some time after the one in this column. */
+const agingTables = {
+  absences: 'ends_at',
+  schedule_overrides: 'ends_at',
+  schedule_swaps: 'ends_at',
+  silences: 'ends_at',
+  source_alerts: 'last_seen_at',
+  verification_codes: 'created_at',
+} as const;
+
+/** Deletes in batches, oldest first. Larger ones would be found by reading and sorting a table that was never analyzed. */
+export async function deleteOlderAcrossTenants(
+  db: Db,
+  name: keyof typeof agingTables,
+  before: Date,
+  batch = 1_000,
+): Promise<void> {
+  const [table, column] = [sql.table(name), sql.ref(agingTables[name])];
+  for (;;) {
+    const { numAffectedRows } = await sql`
+      delete from ${table} where ctid = any(array(
+        select ctid from ${table} where ${column} < ${before} order by ${column} limit ${batch}))`.execute(db);
+    if (Number(numAffectedRows) < batch) return;
+  }
 }
 
 /** Deletes in batches. The rows of a batch are found first, by ctid: see `deleteInKeyOrder`. */

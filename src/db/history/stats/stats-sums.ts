@@ -17,6 +17,7 @@ export const statisticsTables = [
   ['event_day_stats', 'day'],
   ['channel_day_stats', 'day'],
   ['latency_day_stats', 'day'],
+  ['service_levels', 'day'],
   ['summed_stats', null],
 ] as const;
 

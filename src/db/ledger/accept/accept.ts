@@ -28,6 +28,7 @@ export interface NewOccurrence {
   idempotency?: { key: string; body_hash: string };
   /** The parent span. */
   traceparent?: string;
+  dedup_key?: string;
 }
 
 /**
@@ -82,7 +83,7 @@ export const acceptText = ({
         organization_id bigint, id uuid, project_id bigint, application_id bigint, event_id bigint, priority smallint,
         context jsonb, options jsonb, correlation_id text, key_id text,
         due_at timestamptz, expires_at timestamptz, created_at timestamptz, idempotency json,
-        traceparent text, status text, deliveries integer, suppressed integer, reason text)
+        traceparent text, dedup_key text, status text, deliveries integer, suppressed integer, reason text)
       where ${condition}
     ), claimed as (
       insert into idempotency_keys (organization_id, event_id, key, body_hash, occurrence_id)
@@ -93,10 +94,10 @@ export const acceptText = ({
       returning occurrence_id
     ), accepted as (
       insert into ${occurrences} as o (organization_id, id, project_id, application_id, event_id, priority, context, options,
-        correlation_id, key_id, due_at, expires_at, created_at, traceparent, status, deliveries, suppressed, reason,
+        correlation_id, key_id, due_at, expires_at, created_at, traceparent, dedup_key, status, deliveries, suppressed, reason,
         completed_at)
       select organization_id, id, project_id, application_id, event_id, priority, context, options,
-        correlation_id, key_id, coalesce(due_at, created_at), expires_at, created_at, traceparent,
+        correlation_id, key_id, coalesce(due_at, created_at), expires_at, created_at, traceparent, dedup_key,
         coalesce(status, 'accepted'), coalesce(deliveries, 0), coalesce(suppressed, 0), reason,
         case when status = 'completed' then now() end
       from given where idempotency is null or id in (select occurrence_id from claimed)

@@ -1,5 +1,6 @@
 /** The ledger of deliveries: stored, claimed, settled. Every change updates the occurrence's counts and the statistics. */
 import type pg from 'pg';
+import type { VariantName } from '../../../core/decision/guards/variants.ts';
 import type { OccurrenceOutcome } from '../../../core/decision/outcome.ts';
 import { keptAttempts } from '../../../core/history/retries.ts';
 import { plainArray } from '../../connection/arrays.ts';
@@ -30,6 +31,8 @@ export interface NewDelivery {
   digest_id: string | null;
   /** The number of the step's run; absent: its notification has no steps. */
   step?: number;
+  /** The variant of the message; absent: there is one. */
+  variant?: VariantName;
 }
 
 export interface Delivery {
@@ -52,11 +55,15 @@ export interface Delivery {
   digest_id: string | null;
   /** The number of the step's run; 0: no steps; -1: the message that the occurrence is resolved. */
   step: number;
+  /** The variant of the message; null: there is one. */
+  variant: VariantName | null;
   created_at: Date;
   /** When it was last released from a pause or quiet hours, or replayed; null if it never waited. */
   released_at: Date | null;
   /** Whether it was held by a pause that ended with everything it held being dropped. */
   is_dropped: boolean;
+  /** Whether it waited after it was decided: for personal rules, quiet hours, a silence or a pause. */
+  has_waited: boolean;
   /** Whether the response to an earlier attempt was lost after the message was handed over. */
   may_have_arrived: boolean;
   /** The lease under which it was claimed. */
@@ -81,8 +88,9 @@ export const occurrenceInOnce = `nullif(occurrence_id, '00000000-0000-0000-0000-
 export const addressInOnce = `coalesce(address, '#' || user_id)`;
 
 const claimed = `d.organization_id, d.occurrence_id, d.id, d.notification_id, d.version, d.channel_id, d.user_id,
-  d.address, d.attempts, d.provider_index, d.provider_attempts, d.priority, d.user_version, d.step, d.digest_id,
+  d.address, d.attempts, d.provider_index, d.provider_attempts, d.priority, d.user_version, d.step, d.variant, d.digest_id,
   d.created_at, d.released_at, d.retry_since, d.owner, d.reason is not distinct from 'dropped' as is_dropped,
+  d.released_at is not null or coalesce(d.reason in ('reach.later', 'quiet_hours', 'silenced'), false) as has_waited,
   ${mayHaveArrivedText} as may_have_arrived`;
 
 /** SQL text: begins an attempt of a delivery `d`. */
@@ -244,8 +252,8 @@ export const settlingText = (
         provider_index = g.provider_index, provider_attempts = g.provider_attempts,
         attempts = case when g.tried then d.attempts else d.attempts - 1 end,
         owner = null, due_at = coalesce(g.due_at, d.due_at),
-        released_at = case when g.reason = 'quiet_hours' then g.due_at else d.released_at end,
-        retry_since = case when g.reason = 'quiet_hours' then null
+        released_at = case when g.reason in ('quiet_hours', 'silenced') and g.due_at is not null then g.due_at else d.released_at end,
+        retry_since = case when g.reason in ('quiet_hours', 'silenced') then null
           when g.status = 'retrying' and (g.tried or g.reason = 'provider.paused') then coalesce(d.retry_since, now())
           else d.retry_since end,
         snapshot_id = coalesce(g.snapshot_id, d.snapshot_id), user_version = coalesce(g.user_version, d.user_version),

@@ -6,6 +6,7 @@
  * docs/architecture.md has the state table.
  */
 import type pg from 'pg';
+import { isBundleIdText } from '../../../core/decision/bundle.ts';
 import { type OccurrenceChange, type UpdateAction, updateLimits } from '../../../core/message/message-updates.ts';
 import { inLedgerTransaction } from '../../connection/transaction.ts';
 import { stoppedText } from '../moving-text.ts';
@@ -15,13 +16,14 @@ import { outstandingText } from '../status-text.ts';
 const queueOccurrence = {
   name: 'queue_occurrence_update',
   text: `
-    insert into message_updates (organization_id, occurrence_id, delivery_id, change, changed_by, changed_at)
-    select $1, $2, 0, $3, $4, now()
+    insert into message_updates (organization_id, occurrence_id, delivery_id, change, changed_by, changed_at, until)
+    select $1, $2, 0, $3, $4, now(), $6
     where exists (
       select from channels c, jsonb_array_elements(c.providers) p
       where c.organization_id = $1 and p ->> 'use' = any($5::text[]))
     on conflict (organization_id, occurrence_id, delivery_id) do update set change = excluded.change,
-      changed_by = excluded.changed_by, changed_at = excluded.changed_at, due_at = now(), claimed = false, attempts = 0, cursor = 0`,
+      changed_by = excluded.changed_by, changed_at = excluded.changed_at, until = excluded.until, due_at = now(),
+      claimed = false, attempts = 0, cursor = 0`,
 };
 
 /** Queues the update of all messages that the occurrence has sent. Belongs to the transaction that changes it. */
@@ -29,28 +31,35 @@ export async function queueOccurrenceUpdate(
   client: pg.PoolClient,
   organizationId: number,
   occurrenceId: string,
-  { change, by, updatable }: { change: OccurrenceChange; by: string | null; updatable: readonly string[] },
+  {
+    change,
+    by,
+    until = null,
+    updatable,
+  }: { change: OccurrenceChange; by: string | null; until?: Date | null; updatable: readonly string[] },
 ): Promise<void> {
   if (updatable.length === 0) return;
-  await client.query({ ...queueOccurrence, values: [organizationId, occurrenceId, change, by, updatable] });
+  await client.query({ ...queueOccurrence, values: [organizationId, occurrenceId, change, by, updatable, until] });
 }
 
-// Walks from one organization with waiting rows to the next, without reading the rows behind the first.
-const listDue = {
-  name: 'list_due_updates',
-  text: `
+/**
+ * SQL text: the organizations with waiting rows in a table of updates. Walks from one to the next, without reading the rows behind
+ * the first.
+ */
+export const waitingText = (table: string) => `
     with recursive waiting as (
-      (select organization_id, due_at from message_updates where status = 'waiting' order by organization_id, due_at limit 1)
+      (select organization_id, due_at from ${table} where status = 'waiting' order by organization_id, due_at limit 1)
       union all
       select following.* from waiting, lateral (
-        select organization_id, due_at from message_updates
+        select organization_id, due_at from ${table}
         where status = 'waiting' and organization_id > waiting.organization_id
         order by organization_id, due_at limit 1
       ) following
     )
     select organization_id, greatest(0, extract(epoch from due_at - now()) * 1000)::float8 as ms from waiting
-    where organization_id <> all(${stoppedText})`,
-};
+    where organization_id <> all(${stoppedText})`;
+
+const listDue = { name: 'list_due_updates', text: waitingText('message_updates') };
 
 /** Returns the organizations with waiting rows, and in how many milliseconds the first of each is due. */
 export async function listWaitingUpdatesAcrossTenants(
@@ -70,6 +79,8 @@ export interface ClaimedUpdate {
   change: OccurrenceChange;
   changed_by: string | null;
   changed_at: Date;
+  /** Until when it was snoozed. */
+  until: Date | null;
   claims: number;
   attempts: number;
   /** Null if the delivery has been deleted, or for the occurrence itself. */
@@ -97,7 +108,8 @@ const claim = {
         due_at = now() + ${updateClaimSeconds} * interval '1 second'
       from picked p
       where m.organization_id = p.organization_id and m.occurrence_id = p.occurrence_id and m.delivery_id = p.delivery_id
-      returning m.occurrence_id, m.delivery_id, m.change, m.changed_by, m.changed_at, m.claims, m.attempts
+      returning m.occurrence_id, m.delivery_id, m.change, m.changed_by, m.changed_at, m.until, m.claims,
+        m.attempts
     )
     select c.*, d.* from claimed c
     left join lateral (
@@ -112,32 +124,47 @@ export async function claimUpdates(pool: pg.Pool, organizationId: number, max: n
   return rows;
 }
 
+/** How long the alerts of a bundle may go on changing before its message is looked at: all are often acknowledged at once. */
+const bundleDelayMs = 1_000;
+
 const lockListing = {
   name: 'lock_update_listing',
   text: `
-    select m.change, m.changed_by, m.changed_at, m.attempts, m.cursor, ${outstandingText('o')} as outstanding
+    select m.change, m.changed_by, m.changed_at, m.until, m.attempts, m.cursor, ${outstandingText('o')} as outstanding
     from message_updates m
     left join occurrences o on o.organization_id = m.organization_id and o.id = m.occurrence_id
     where m.organization_id = $1 and m.occurrence_id = $2 and m.delivery_id = 0
     for update of m skip locked`,
 };
 
-// Digests contain other occurrences, and a message that says that the occurrence is resolved needs no update.
+// Digests contain other occurrences, and a message that says that the occurrence is resolved needs no update. Messages of the round
+// that begins when an occurrence is open again have their buttons and need none either. Bundles have a row of their own, whatever the
+// number of alerts that change: see ../digests/bundle-updates.ts.
 const listPage = {
   name: 'list_sent_for_updates',
   text: `
     with page as (
-      select id, status, provider, digest_id, step from deliveries
+      select id, status, provider, digest_id, step, created_at from deliveries
       where organization_id = $1 and occurrence_id = $2 and id > $3
       order by organization_id, occurrence_id, id limit $4
     ), queued as (
-      insert into message_updates as m (organization_id, occurrence_id, delivery_id, change, changed_by, changed_at)
-      select $1, $2, id, $5, $6, $7 from page
+      insert into message_updates as m (organization_id, occurrence_id, delivery_id, change, changed_by, changed_at, until)
+      select $1, $2, id, $5, $6, $7, $9 from page
       where status = 'sent' and digest_id is null and step >= 0 and provider = any($8::text[])
+        and ($5 <> 'reopened' or created_at < $7)
       on conflict (organization_id, occurrence_id, delivery_id) do update set change = excluded.change,
-        changed_by = excluded.changed_by, changed_at = excluded.changed_at, status = 'waiting', attempts = 0,
+        changed_by = excluded.changed_by, changed_at = excluded.changed_at, until = excluded.until, status = 'waiting', attempts = 0,
         due_at = case when m.claimed then m.due_at else now() end
       where m.change <> excluded.change
+        or excluded.change in ('acknowledged', 'snoozed', 'reopened') and m.changed_at < excluded.changed_at
+    ), bundled as (
+      insert into message_updates as m (organization_id, occurrence_id, delivery_id, change, changed_at, due_at)
+      select distinct $1, digest_id, 0::bigint, $5, $7::timestamptz, now() + interval '${bundleDelayMs} milliseconds' from page
+      where status = 'sent' and ${isBundleIdText('digest_id')} and step >= 0 and provider = any($8::text[])
+      order by 2
+      on conflict (organization_id, occurrence_id, delivery_id) do update set change = excluded.change,
+        changed_at = excluded.changed_at, claimed = false, attempts = 0,
+        due_at = case when m.claimed then excluded.due_at else least(m.due_at, excluded.due_at) end
     )
     select count(*)::int as listed, coalesce(max(id), 0)::bigint as last from page`,
 };
@@ -161,14 +188,16 @@ export async function listMessagesToUpdate(
 ): Promise<void> {
   const key = [organizationId, occurrenceId];
   await inLedgerTransaction(pool, async client => {
-    type Listing = { change: string; changed_by: string; changed_at: Date; attempts: number; cursor: number };
+    type Listing = Pick<ClaimedUpdate, 'change' | 'changed_by' | 'changed_at' | 'until' | 'attempts'> & {
+      cursor: number;
+    };
     const { rows } = await client.query<Listing & { outstanding: number | null }>({ ...lockListing, values: key });
     const [listing] = rows;
     if (!listing) return;
-    const { change, changed_by, changed_at, attempts, cursor, outstanding } = listing;
+    const { change, changed_by, changed_at, until, attempts, cursor, outstanding } = listing;
     const page = await client.query<{ listed: number; last: number }>({
       ...listPage,
-      values: [...key, cursor, pageSize, change, changed_by, changed_at, updatable],
+      values: [...key, cursor, pageSize, change, changed_by, changed_at, updatable, until],
     });
     const { listed, last } = page.rows[0]!;
     const advance = (...values: number[]) => client.query({ ...advanceListing, values: [...key, ...values] });

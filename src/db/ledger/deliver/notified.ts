@@ -4,6 +4,15 @@
  * and `offset 0` keeps it from reading all recipients to find a few.
  */
 import type pg from 'pg';
+import { runText } from '../../../core/decision/steps.ts';
+
+/** A round of a notification's steps. */
+export interface StepRound {
+  occurrenceId: string;
+  notificationId: number;
+  /** The number of the last run before it. */
+  after: number;
+}
 
 export interface StepDelivery {
   user_id: number;
@@ -24,24 +33,23 @@ const readAt = (delivery: string) => `(
 const listTo = {
   name: 'list_step_deliveries',
   text: `
-    select d.user_id, d.step, d.channel_id, d.status, d.sent_at, ${readAt('d')} as read_at
+    select d.user_id, ${runText('d.step')} as step, d.channel_id, d.status, d.sent_at, ${readAt('d')} as read_at
     from unnest($4::bigint[]) as wanted (user_id), lateral (
       select * from deliveries d
       where d.organization_id + 0 = $1 and d.occurrence_id = $2 and d.user_id = wanted.user_id and d.step > 0
-        and d.notification_id = $3
+        and d.notification_id = $3 and ${runText('d.step')} > $5
       offset 0
     ) d`,
 };
 
-/** Returns the deliveries of a notification's steps to these users. */
+/** Returns the deliveries of a round to these users. */
 export async function listStepDeliveries(
   pool: pg.Pool,
   organizationId: number,
-  occurrenceId: string,
-  notificationId: number,
+  { occurrenceId, notificationId, after }: StepRound,
   userIds: number[],
 ): Promise<StepDelivery[]> {
-  const values = [organizationId, occurrenceId, notificationId, userIds];
+  const values = [organizationId, occurrenceId, notificationId, userIds, after];
   const { rows } = await pool.query<StepDelivery>({ ...listTo, values });
   return rows;
 }
@@ -57,18 +65,18 @@ const findAny = {
     from (
       select organization_id, user_id, id, status from deliveries
       where organization_id + 0 = $1 and occurrence_id = $2 and step > 0 and notification_id = $3
+        and ${runText('step')} > $4
       limit ${maxScanned}
     ) t`,
 };
 
-/** Returns whether the notification was sent to anyone, and whether anyone has read it. */
+/** Returns whether the round was sent to anyone, and whether anyone has read it. */
 export async function findStepProgress(
   pool: pg.Pool,
   organizationId: number,
-  occurrenceId: string,
-  notificationId: number,
+  { occurrenceId, notificationId, after }: StepRound,
 ): Promise<{ sent: boolean; read: boolean }> {
-  const values = [organizationId, occurrenceId, notificationId];
+  const values = [organizationId, occurrenceId, notificationId, after];
   const { rows } = await pool.query<{ sent: boolean; read: boolean }>({ ...findAny, values });
   return rows[0]!;
 }

@@ -4,16 +4,22 @@
  */
 import { CompiledQuery } from 'kysely';
 import type pg from 'pg';
+import { guardReasons } from '../../../core/decision/guards/guard.ts';
 import { priorities } from '../../../core/trigger.ts';
 import { isPausedText, type Pausable } from '../../configuration/pauses.ts';
 import type { Db } from '../../connection/pool.ts';
 import { hasStatusText, waitingList } from '../status-text.ts';
+
+/** SQL text: whether an occurrence waits for an approval, which the end of a pause does not replace. */
+export const isGuardedText = (occurrence: string): string =>
+  `coalesce(${occurrence}.reason in (${guardReasons.map(reason => `'${reason}'`).join()}), false)`;
 
 /** SQL text: held occurrences and deliveries that are no longer paused, of all organizations or of one. */
 const freeText = (organization?: string) => `free_occurrences as (
       select o.organization_id, o.id, o.priority from occurrences o
       where o.status in ('accepted', 'expanding') and o.due_at = 'infinity'
         ${organization ? `and o.organization_id = ${organization}` : ''} and not ${isPausedText('o')}
+        and not ${isGuardedText('o')}
     ), free_deliveries as (
       select d.organization_id, d.occurrence_id, d.id, d.priority from deliveries d
       where d.status = 'pending' and d.due_at = 'infinity'
@@ -98,7 +104,7 @@ export async function dropPaused(
         ), dropped as (
           update occurrences o set cancelled_at = now(), cancelled_by = $3, due_at = now()
           where o.status in ('accepted', 'expanding') and ${waitsText('o')} and o.${noun}_id = $2
-            and not ${isPausedText('o')}
+            and not ${isPausedText('o')} and not ${isGuardedText('o')}
           returning 1
         )
         select (select count(*)::int from messages) as messages, (select count(*)::int from dropped) as occurrences,

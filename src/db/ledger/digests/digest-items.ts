@@ -4,6 +4,7 @@
  */
 
 import type pg from 'pg';
+import { isBundleIdText } from '../../../core/decision/bundle.ts';
 import type { OccurrenceOutcome } from '../../../core/decision/outcome.ts';
 import { endedStatuses } from '../../../core/history/statuses.ts';
 import { inLedgerTransaction } from '../../connection/transaction.ts';
@@ -41,6 +42,15 @@ export async function lockDigestsAcrossTenants(
   await client.query({ ...lock, values: [organizationIds, ids] });
 }
 
+/**
+ * SQL text: whether a digest item `d` of an occurrence `o` that was acknowledged or resolved is no longer sent: those of bundles,
+ * except the message that it is resolved.
+ */
+const endsWithAlertText = `d.step >= 0 and ${isBundleIdText('d.digest_id')}`;
+
+/** SQL text: whether the recipient of an item `d` has acknowledged the occurrence `o` alone. */
+export const hasAcknowledgedText = `coalesce(o.acknowledged_users @> to_jsonb(d.user_id), false)`;
+
 /** SQL text: not ended. Written like this, it keeps the planner from reading the whole index of waiting deliveries. */
 export const notEndedText = `<> all('{${endedStatuses.join()}}')`;
 
@@ -48,10 +58,16 @@ const findStale = {
   name: 'find_stale_items',
   text: `
     select d.organization_id, d.occurrence_id, d.id, d.digest_id, o.event_id,
-      case when o.cancelled_at is not null then 'cancelled' else 'expired' end as status
+      case when o.expires_at <= now() and o.cancelled_at is null and o.resolved_at is null and o.acknowledged_at is null
+        and not ${hasAcknowledgedText}
+        then 'expired' else 'cancelled' end as status,
+      case when o.cancelled_at is not null then 'cancelled' when o.resolved_at is not null and ${endsWithAlertText} then 'resolved'
+        when (o.acknowledged_at is not null or ${hasAcknowledgedText}) and ${endsWithAlertText} then 'acknowledged'
+        else 'expired' end as reason
     from deliveries d join occurrences o on o.organization_id = d.organization_id and o.id = d.occurrence_id
     where d.organization_id = any($1::bigint[]) and d.digest_id = any($2::uuid[]) and d.digest_id is not null
-      and d.status ${notEndedText} and d.due_at = $3 and (o.cancelled_at is not null or o.expires_at <= now())`,
+      and d.status ${notEndedText} and d.due_at = $3 and (o.cancelled_at is not null or o.expires_at <= now()
+        or (coalesce(o.resolved_at, o.acknowledged_at) is not null or ${hasAcknowledgedText}) and ${endsWithAlertText})`,
 };
 
 // The item ends as its occurrence did, and leaves the digest.
@@ -59,9 +75,9 @@ const endStale = {
   name: 'end_stale_items',
   text: `
     with dropped as (
-      update deliveries d set status = e.status, reason = e.status, digest_id = null
-      from unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::bigint[], $5::text[])
-        as e (organization_id, occurrence_id, id, event_id, status)
+      update deliveries d set status = e.status, reason = e.reason, digest_id = null
+      from unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
+        as e (organization_id, occurrence_id, id, event_id, status, reason)
       where d.organization_id = e.organization_id and d.occurrence_id = e.occurrence_id and d.id = e.id
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status, e.event_id, null::timestamptz as since
     ), ${countText('dropped')}
@@ -75,6 +91,7 @@ interface StaleItem {
   digest_id: string;
   event_id: number;
   status: string;
+  reason: string;
 }
 
 interface DroppedItems {
@@ -85,7 +102,7 @@ interface DroppedItems {
 }
 
 /**
- * Drops items that were cancelled or have expired. Carriers are not among them: they are being sent, and are checked
+ * Drops items that were cancelled or have expired, and alerts that were acknowledged or resolved. Carriers are not among them: they are being sent, and are checked
  * there.
  */
 export async function dropStaleItemsAcrossTenants(
@@ -97,7 +114,7 @@ export async function dropStaleItemsAcrossTenants(
   const counts = new Map<string, number>();
   for (const { digest_id } of rows) counts.set(digest_id, (counts.get(digest_id) ?? 0) + 1);
   if (rows.length === 0) return { counts, ended: [] };
-  const columns = ['organization_id', 'occurrence_id', 'id', 'event_id', 'status'] as const;
+  const columns = ['organization_id', 'occurrence_id', 'id', 'event_id', 'status', 'reason'] as const;
   const values = columns.map(column => rows.map(row => row[column]));
   const { rows: dropped } = await client.query<Pick<DroppedItems, 'ended'>>({ ...endStale, values });
   await addItemsAcrossTenants(
@@ -199,7 +216,7 @@ const listItems = {
   text: `
     select d.id, d.digest_id from deliveries d
     where d.organization_id = $1 and d.occurrence_id = $2 and d.id > $3 and ${hasDigest}
-      and ($4::bigint[] is null or d.id = any($4))
+      and ($4::bigint[] is null or d.id = any($4)) and ($5 = 'cancelled' or ${endsWithAlertText})
       and d.status ${notEndedText} and d.status <> 'sending'
     order by d.id limit ${itemsPerPage}`,
 };
@@ -218,7 +235,7 @@ const cancelItems = {
             and c.organization_id = $1 and c.digest_id = d.digest_id and c.status = 'sending')
       for update
     ), cancelled as (
-      update deliveries d set status = 'cancelled', reason = 'cancelled', owner = null, digest_id = null
+      update deliveries d set status = 'cancelled', reason = $4, owner = null, digest_id = null
       from before b, occurrences o
       where d.organization_id = $1 and d.occurrence_id = $2 and d.id = any($3::bigint[]) and d.id = b.id
         and o.organization_id = $1 and o.id = $2
@@ -235,22 +252,29 @@ interface CancelResult {
   ended: string[];
 }
 
-/** Cancels the items of an occurrence, or some of them, in pages: a fan-out may have an item in every user's digest. */
+interface CancelOptions {
+  /** The ids of the deliveries. Absent: all. */
+  only?: number[];
+  /** An acknowledgement or resolution cancels only the items of bundles. */
+  reason?: 'cancelled' | 'acknowledged' | 'resolved';
+}
+
+/** Cancels the items of an occurrence in pages: a fan-out may have an item in every user's digest. */
 export async function cancelDigestItems(
   pool: pg.Pool,
   organizationId: number,
   occurrenceId: string,
-  only?: number[],
+  { only, reason = 'cancelled' }: CancelOptions = {},
 ): Promise<CancelResult> {
   let after = 0;
   const all: CancelResult = { stopped: 0, ended: [] };
   for (;;) {
     const { rows } = await pool.query<{ id: number; digest_id: string }>({
       ...listItems,
-      values: [organizationId, occurrenceId, after, only ?? null],
+      values: [organizationId, occurrenceId, after, only ?? null, reason],
     });
     if (rows.length > 0) {
-      const { stopped, ended } = await cancelPage(pool, organizationId, occurrenceId, rows);
+      const { stopped, ended } = await cancelPage(pool, { organizationId, occurrenceId, reason }, rows);
       all.stopped += stopped;
       all.ended.push(...ended);
     }
@@ -261,8 +285,7 @@ export async function cancelDigestItems(
 
 async function cancelPage(
   pool: pg.Pool,
-  organizationId: number,
-  occurrenceId: string,
+  { organizationId, occurrenceId, reason }: { organizationId: number; occurrenceId: string; reason: string },
   items: { id: number; digest_id: string }[],
 ): Promise<CancelResult> {
   return inLedgerTransaction(pool, async client => {
@@ -270,7 +293,7 @@ async function cancelPage(
     await lockDigestsAcrossTenants(client, [organizationId], ids);
     const { rows } = await client.query<Removal & { ended: string[] }>({
       ...cancelItems,
-      values: [organizationId, occurrenceId, items.map(one => one.id)],
+      values: [organizationId, occurrenceId, items.map(one => one.id), reason],
     });
     await applyRemovals(client, organizationId, rows);
     return { stopped: rows.reduce((sum, one) => sum + one.removed, 0), ended: rows[0]?.ended ?? [] };

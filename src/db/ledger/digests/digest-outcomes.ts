@@ -3,6 +3,7 @@
  * behind.
  */
 import type pg from 'pg';
+import { isBundleId } from '../../../core/decision/bundle.ts';
 import { digestLimits } from '../../../core/decision/digest.ts';
 import type { OccurrenceOutcome } from '../../../core/decision/outcome.ts';
 import { endedStatuses } from '../../../core/history/statuses.ts';
@@ -81,12 +82,15 @@ const leave = {
     where d.organization_id = $1 and d.occurrence_id = $2 and d.id = $3 and ${hasStatusText('d', 'sending')} and d.attempts = $4`,
 };
 
-/**
- * Returns whether only the carrier ends, because its occurrence was cancelled or has expired: the other items are sent
- * without it.
- */
-function endsOnlyCarrier({ reason }: Settlement): boolean {
-  return reason === 'cancelled' || reason === 'expired';
+/** Reasons of a carrier that say nothing about the other items of its digest. */
+const carrierReasons = /^(cancelled|expired)$/;
+/** The same for a bundle, whose items are of other events and escalations. */
+const bundleCarrierReasons =
+  /^(cancelled|expired|acknowledged|resolved|gave_up|dropped|event\..*|guard\..*|notification\..*|preference\.off|template\.failed)$/;
+
+/** Returns whether only the carrier ends or waits: the other items are sent without it. */
+function concernsOnlyCarrier({ reason, digest_id }: Settlement): boolean {
+  return (isBundleId(digest_id) ? bundleCarrierReasons : carrierReasons).test(reason ?? '');
 }
 
 /** Settles deliveries that carry a digest. Returns the outcomes of occurrences that ended with it. */
@@ -101,8 +105,8 @@ export async function settleDigestsAcrossTenants(
       some.map(one => one.digest_id!),
     ];
     await lockDigestsAcrossTenants(client, ...columns(settlements));
-    const carriersOnly = settlements.filter(endsOnlyCarrier);
-    const whole = settlements.filter(one => !endsOnlyCarrier(one));
+    const carriersOnly = settlements.filter(concernsOnlyCarrier);
+    const whole = settlements.filter(one => !concernsOnlyCarrier(one));
     const ended: OccurrenceOutcome[] = [];
     for (const one of carriersOnly) ended.push(...(await endCarrier(client, one)));
     if (whole.length > 0) ended.push(...(await settleAll(client, whole)));

@@ -5,12 +5,14 @@
 
 import { sql } from 'kysely';
 import type pg from 'pg';
+import { type BundledAlert, isBundleId } from '../../../core/decision/bundle.ts';
 import { digestLimits } from '../../../core/decision/digest.ts';
 import type { OccurrenceOutcome } from '../../../core/decision/outcome.ts';
-import type { JsonObject } from '../../../core/json.ts';
 import type { Db } from '../../connection/pool.ts';
 import { inLedgerTransaction } from '../../connection/transaction.ts';
 import { columnsText } from '../columns.ts';
+import { contextAtText } from '../context-text.ts';
+import { countCriticalAlertsAcrossTenants, openNextBundlesAcrossTenants } from './bundles.ts';
 import {
   addItemsAcrossTenants,
   carriedDueAt,
@@ -188,11 +190,18 @@ export async function fillDigestsAcrossTenants(
   if (full.length > 0) await client.query({ ...makeDue, values: [...columns(full), carriedDueAt] });
 }
 
+/** An item, and its delivery. */
+export interface DigestItem extends BundledAlert {
+  id: number;
+}
+
 export interface DigestItems {
   /** The items that the message shows, oldest first. */
-  items: { context: JsonObject; created_at: Date }[];
+  items: DigestItem[];
   /** The number of all items. */
   count: number;
+  /** How many of them are critical alerts; only for bundles. */
+  critical?: number;
 }
 
 export interface ClosedDigest extends DigestItems {
@@ -217,13 +226,15 @@ const close = {
 const readItems = {
   name: 'read_digest_items',
   text: `
-    select w.nth::int as nth, i.context, i.created_at, i.traceparent
+    select w.nth::int as nth, i.context, i.created_at, i.traceparent, i.id, i.occurrence_id, i.event, i.dedup_key
     from unnest($1::bigint[], $2::uuid[], $3::integer[]) with ordinality as w (organization_id, id, max_items, nth), lateral (
       select * from (
-        select o.context, o.created_at, o.traceparent, row_number() over sorted as place,
+        select ${contextAtText('d.created_at')} as context, o.created_at, o.traceparent, row_number() over sorted as place, d.id, d.occurrence_id,
+          (select e.name from events e where e.organization_id = o.organization_id and e.id = o.event_id) as event,
+          o.options ->> 'dedup_key' as dedup_key,
           sum(octet_length(o.context::text)) over sorted as bytes
         from (
-          select d.organization_id, d.occurrence_id, d.id from deliveries d
+          select d.organization_id, d.occurrence_id, d.id, d.created_at from deliveries d
           where d.organization_id = w.organization_id and d.digest_id = w.id order by d.occurrence_id, d.id limit w.max_items
         ) d
         join occurrences o on o.organization_id = d.organization_id and o.id = d.occurrence_id
@@ -239,7 +250,7 @@ const columnsOf = (requests: readonly DigestItemsRequest[]) => [
 ];
 
 async function listItems(client: pg.PoolClient | pg.Pool, requests: readonly DigestItemsRequest[]) {
-  const { rows } = await client.query<DigestItems['items'][number] & { nth: number; traceparent: string | null }>({
+  const { rows } = await client.query<DigestItem & { nth: number; traceparent: string | null }>({
     ...readItems,
     values: columnsOf(requests),
   });
@@ -247,7 +258,7 @@ async function listItems(client: pg.PoolClient | pg.Pool, requests: readonly Dig
   return requests.map((_, i) => {
     const own = byDigest.get(i + 1) ?? [];
     return {
-      items: own.map(({ context, created_at }) => ({ context, created_at })),
+      items: own.map(({ nth: _, traceparent: __, ...item }) => item),
       traceparents: own.flatMap(({ traceparent }) => traceparent ?? []),
     };
   });
@@ -275,10 +286,13 @@ export async function closeDigestsAcrossTenants(
       ids as string[],
     );
     const counts = new Map(closed.rows.map(row => [row.id, row.items - (dropped.get(row.id) ?? 0)]));
+    await openNextBundlesAcrossTenants(client, requests);
     const itemsByDigest = await listItems(client, requests);
+    const critical = await countCriticalAlertsAcrossTenants(client, requests);
     const digests = requests.map(({ id }, i) => ({
       ...itemsByDigest[i]!,
       count: counts.get(id) ?? itemsByDigest[i]!.items.length,
+      ...(isBundleId(id) && { critical: critical.get(id) ?? 0 }),
     }));
     return { digests, ended };
   });
@@ -291,14 +305,20 @@ export async function findDigestItems(
   id: string,
   max: number,
 ): Promise<DigestItems> {
-  const [[digest], counted] = await Promise.all([
-    listItems(pool, [{ organizationId, id, max }]),
+  const request = { organizationId, id, max };
+  const [[digest], critical, counted] = await Promise.all([
+    listItems(pool, [request]),
+    countCriticalAlertsAcrossTenants(pool, [request]),
     pool.query<{ count: number }>(
       'select count(*)::int as count from deliveries where organization_id = $1 and digest_id = $2',
       [organizationId, id],
     ),
   ]);
-  return { items: digest!.items, count: counted.rows[0]!.count };
+  return {
+    items: digest!.items,
+    count: counted.rows[0]!.count,
+    ...(isBundleId(id) && { critical: critical.get(id) ?? 0 }),
+  };
 }
 
 export interface DigestView {

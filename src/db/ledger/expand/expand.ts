@@ -10,16 +10,18 @@
  */
 import type pg from 'pg';
 import type { OccurrenceOutcome } from '../../../core/decision/outcome.ts';
+import type { SilenceHit } from '../../../core/decision/silences.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import type { OccurrenceFacts } from '../../history/occurrences.ts';
 import { columnsText, rowParameters } from '../columns.ts';
 import { addSuppressedAcrossTenants, type SuppressedCount } from '../counts.ts';
-import type { Cursor } from '../cursor.ts';
+import { type Cursor, startCursor } from '../cursor.ts';
 import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from '../deliver/deliveries.ts';
 import { type ClaimRequest, claimText, claimValues, lockText, lockValues } from '../round-robin.ts';
 import { outstandingText } from '../status-text.ts';
 import { beginStepsAcrossTenants, type NewStep } from '../steps/new-steps.ts';
 import { completedColumns, completionEventsText } from '../webhooks/events.ts';
+import { type NewHold, recordHold } from './holds.ts';
 import {
   claimedDeliveries,
   newDeliveryCount,
@@ -29,23 +31,36 @@ import {
   storeDeliveriesText,
   storedIdsText,
 } from './new-deliveries.ts';
+import { recordSilencedAcrossTenants } from './silenced.ts';
 import { recordUnexpanded, type Unexpanded } from './unexpanded-counts.ts';
 
-export interface ClaimedOccurrence extends Omit<OccurrenceFacts, 'attachments'> {
+export interface ClaimedOccurrence extends Omit<OccurrenceFacts, 'attachments' | 'is_keyed' | 'earlier_contexts'> {
   project_id: number;
   application_id: number;
   priority: number;
   options: JsonObject;
   cursor: Cursor | null;
+  /** When the acknowledgement ends; null: it does not. */
+  acknowledged_until: Date | null;
   /** The number of deliveries so far. */
   deliveries: number;
+  /** Why it waited; null: it did not. */
+  reason: string | null;
 }
 
 /** The columns of `ClaimedOccurrence`. */
 export const occurrenceColumns: readonly (keyof ClaimedOccurrence)[] = [
   ...(['organization_id', 'id', 'project_id', 'application_id', 'event_id', 'priority', 'context', 'options'] as const),
-  ...(['cursor', 'deliveries', 'correlation_id', 'key_id', 'due_at', 'expires_at', 'created_at'] as const),
-  ...(['cancelled_at', 'acknowledged_at', 'resolved_at', 'traceparent'] as const),
+  ...(['cursor', 'deliveries', 'reason', 'correlation_id', 'key_id', 'due_at', 'round_began_at'] as const),
+  ...([
+    'expires_at',
+    'created_at',
+    'cancelled_at',
+    'acknowledged_at',
+    'acknowledged_until',
+    'acknowledged_users',
+  ] as const),
+  ...(['resolved_at', 'traceparent'] as const),
 ];
 
 /** The state of an occurrence after a page of it was decided. */
@@ -59,7 +74,7 @@ export interface ExpansionPage<Planned extends NewDelivery = NewDelivery> {
   cursor: Cursor | null;
   /** Why the occurrence has no deliveries, or why it is postponed. */
   reason: string | null;
-  /** Set if nothing was decided: when to try again. `infinity`: when its pause ends. */
+  /** Set if nothing was decided: when to try again. `infinity`: when its pause ends, or it is approved. A silence has an end. */
   retryAt?: Date | 'infinity';
   /** At most one per notification, channel and address. */
   deliveries: Planned[];
@@ -69,6 +84,10 @@ export interface ExpansionPage<Planned extends NewDelivery = NewDelivery> {
   awaitsAcknowledgement?: boolean;
   /** Set if the expansion stopped before all recipients were expanded. */
   unexpanded?: Unexpanded;
+  /** Set if it waits for an approval. */
+  hold?: NewHold;
+  /** Set if a silence holds or suppresses it. */
+  silenced?: SilenceHit;
   /** A dry run does not count in the statistics. */
   isDryRun?: boolean;
 }
@@ -111,7 +130,7 @@ const storeFirst = {
       update occurrences o set status = p.status, deliveries = p.deliveries, suppressed = p.suppressed,
         priority = p.priority, cursor = p.cursor, reason = p.reason, due_at = coalesce(p.due_at, o.due_at),
         completed_at = case when p.status = 'completed' then now() end,
-        outcome = case when p.status = 'sending' then 'sending' else o.outcome end
+        outcome = case when p.status = 'sending' and o.outcome is null then 'sending' else o.outcome end
       from ${pageRows.unnest(2 + newDeliveryCount)} as p (${pageRows.names})
       where o.organization_id = p.organization_id and o.id = p.id
       returning ${completedColumns}, case when o.status = 'completed' then o.outcome end as outcome
@@ -126,9 +145,6 @@ export async function lockAcceptedAcrossTenants(
 ): Promise<ClaimedOccurrence[]> {
   return (await client.query<ClaimedOccurrence>({ ...lockAccepted, values: lockValues(request) })).rows;
 }
-
-/** The position before all notifications. */
-const startCursor: Cursor = { notification: 0, source: '', after: 0 };
 
 /** Marks occurrences to be expanded page by page, which tolerates deliveries that already exist. */
 export async function expandByPagesAcrossTenants(pool: pg.Pool, claimed: ClaimedOccurrence[]): Promise<void> {
@@ -167,17 +183,29 @@ export async function storeFirstPagesAcrossTenants<Planned extends NewDelivery>(
 const isSuppressed = ({ status }: NewDelivery) => status === 'suppressed';
 
 /** Returns whether a page needs more than the statement that stores its deliveries. */
-export function hasMore({ steps, deliveries, unexpanded }: ExpansionPage): boolean {
-  return unexpanded !== undefined || (steps?.length ?? 0) > 0 || deliveries.some(isSuppressed);
+export function hasMore({ steps, deliveries, unexpanded, hold, silenced }: ExpansionPage): boolean {
+  const isStopped = unexpanded !== undefined || hold !== undefined || silenced !== undefined;
+  return isStopped || (steps?.length ?? 0) > 0 || deliveries.some(isSuppressed);
 }
 
 /** Stores the rest, in the same transaction. */
 export async function storeMoreAcrossTenants(client: pg.PoolClient, pages: ExpansionPage[]): Promise<void> {
   await beginStepsAcrossTenants(client, pages);
-  for (const { organization_id, id, unexpanded } of pages) {
+  for (const { organization_id, id, event_id, unexpanded, hold } of pages) {
     if (unexpanded) await recordUnexpanded(client, organization_id, id, unexpanded);
+    if (hold) await recordHold(client, organization_id, { id, event_id }, hold);
   }
+  await recordSilencedAcrossTenants(client, silencedOf(pages));
   await addSuppressedAcrossTenants(client, suppressedCounts(pages));
+}
+
+/** Returns what the silences of these pages hold or suppress. */
+export function silencedOf(pages: readonly Pick<ExpansionPage, 'organization_id' | 'id' | 'silenced'>[]) {
+  return pages.flatMap(({ organization_id, id, silenced }) => {
+    if (!silenced) return [];
+    const { silence, until, effect } = silenced;
+    return { organization_id, occurrence_id: id, silence_id: silence.id, until, effect };
+  });
 }
 
 function countSuppressed({ deliveries }: ExpansionPage): number {
@@ -194,13 +222,13 @@ export function stateAfter(page: ExpansionPage) {
   };
 }
 
-/** A reason is kept only if nothing, or not everything, was sent. */
+/** A reason is kept only if nothing, or not everything, was sent, or not to the users on call. */
 function reasonAfter({ deliveries, reason }: ExpansionPage): string | null {
-  return deliveries.length === 0 || reason?.startsWith('limit.') ? reason : null;
+  return deliveries.length === 0 || reason?.startsWith('limit.') || reason === 'schedule.fallback' ? reason : null;
 }
 
 function statusAfter(page: ExpansionPage): string {
-  if (page.retryAt) return 'accepted';
+  if (page.retryAt && !page.cursor) return 'accepted';
   if (page.cursor) return 'expanding';
   const outstanding = page.deliveries.length - countSuppressed(page) + (page.steps?.length ?? 0);
   return outstanding > 0 ? 'sending' : 'completed';
@@ -255,6 +283,8 @@ const insertPage = {
     select ${storedIdsText}, array(select id from stored) as inserted`,
 };
 
+/** SQL text: the reasons that are kept although there are messages. */
+const keptReasons = "any ('{limit.%,schedule.fallback}')";
 const outstanding = `(${outstandingText('o')} + $4 - $5 + o.escalating)`;
 
 // The occurrence is updated last: locking it first delayed the outcomes of earlier pages by 70 ms.
@@ -264,8 +294,8 @@ const advancePage = {
     with advanced as (
       update occurrences o set deliveries = o.deliveries + $4::integer, suppressed = o.suppressed + $5::integer,
         cursor = $7, owner = null, priority = $6,
-        reason = case when $9::timestamptz is not null or o.deliveries + $4 = 0 or $10 or $8 like 'limit.%' then $8
-          when o.reason like 'limit.%' then o.reason end, due_at = coalesce($9, o.due_at),
+        reason = case when $9::timestamptz is not null or o.deliveries + $4 = 0 or $10 or $8 like ${keptReasons} then $8
+          when o.reason like ${keptReasons} then o.reason end, due_at = coalesce($9, o.due_at),
         status = case when $7::jsonb is not null or $9::timestamptz is not null then 'expanding'
           when ${outstanding} = 0 then 'completed' else 'sending' end,
         completed_at = case when $7::jsonb is null and $9::timestamptz is null and ${outstanding} = 0 then now() end
@@ -311,6 +341,8 @@ export async function storePageAcrossTenants<Planned extends NewDelivery>(
   const [after] = advanced.rows;
   if (!after) return undefined;
   if (page.unexpanded) await recordUnexpanded(client, organization_id, id, page.unexpanded);
+  if (page.hold) await recordHold(client, organization_id, page, page.hold);
+  await recordSilencedAcrossTenants(client, silencedOf([page]));
   await addSuppressedAcrossTenants(client, suppressedCounts([{ ...page, deliveries }]));
   return {
     stored: claimedDeliveries(page, paired, { owner, at: stored_at }),

@@ -31,6 +31,7 @@ const newRows = rowParameters<NewRow>({
   due_at: ['timestamptz', ({ delivery }) => delivery.due_at],
   step: ['smallint', ({ delivery }) => delivery.step ?? null],
   digest_id: ['uuid', ({ delivery }) => delivery.digest_id],
+  variant: ['word', ({ delivery }) => delivery.variant ?? null],
 });
 
 /** What a statement that stores deliveries is made of. */
@@ -55,11 +56,11 @@ export const storeDeliveriesText = ({ owner, first, condition = '', deliveries =
   ), stored as (
     insert into ${deliveries} as d (id, organization_id, occurrence_id, priority, notification_id, version, channel_id,
       user_id, address, status, reason, user_version, detail, digest_id, attempts, provider_attempts, owner, due_at, released_at,
-      step)
+      step, variant)
     select g.id, g.organization_id, g.occurrence_id, g.priority, g.notification_id, g.version, g.channel_id, g.user_id,
       g.address, g.status, g.reason, g.user_version, g.detail, g.digest_id,
       (g.status = 'sending')::int, (g.status = 'sending')::int, case when g.status = 'sending' then ${owner}::bigint end,
-      coalesce(g.due_at, now()), g.due_at, coalesce(g.step, 0)
+      coalesce(g.due_at, now()), g.due_at, coalesce(g.step, 0), g.variant
     from numbered g ${condition}
     returning d.id
   )`;
@@ -133,11 +134,13 @@ function toDelivery(
     user_version: planned.user_version,
     digest_id: null,
     step: planned.step ?? 0,
+    variant: planned.variant ?? null,
     created_at,
     owner,
     released_at: null,
     retry_since: null,
     is_dropped: false,
+    has_waited: false,
     may_have_arrived: false,
   };
 }
@@ -145,11 +148,11 @@ function toDelivery(
 const findStored = {
   name: 'find_stored',
   text: `
-    select g.nth::int from unnest($3::bigint[], $4::bigint[], $5::text[]) with ordinality
-      as g (notification_id, channel_id, target, nth)
+    select g.nth::int from unnest($3::bigint[], $4::bigint[], $5::text[], $6::smallint[]) with ordinality
+      as g (notification_id, channel_id, target, step, nth)
     join deliveries d on d.organization_id = $1 and ${occurrenceInOnce} = $2
       and d.occurrence_id = $2 and d.notification_id = g.notification_id and d.channel_id = g.channel_id
-      and ${addressInOnce} = g.target`,
+      and ${addressInOnce} = g.target and d.step = g.step`,
 };
 
 /** Returns the positions of deliveries that an earlier page has already stored: they are in a digest, or were sent. */
@@ -165,6 +168,7 @@ export async function listStored(
     deliveries.map(one => one.notification_id),
     deliveries.map(one => one.channel_id),
     deliveries.map(one => one.address ?? `#${one.user_id}`),
+    deliveries.map(one => one.step ?? 0),
   ];
   const { rows } = await client.query<{ nth: number }>({ ...findStored, values });
   return new Set(rows.map(({ nth }) => nth - 1));

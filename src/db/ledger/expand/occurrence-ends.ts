@@ -1,6 +1,6 @@
 /**
- * Ends an occurrence before everything was sent: it is cancelled, acknowledged or resolved. Each is one transaction
- * that updates the occurrence first. Storing a run of a step locks the occurrence too, so the two are serialized.
+ * Ends an occurrence before everything was sent: here it is cancelled; answers.ts acknowledges, snoozes and resolves it. Each is one
+ * transaction that updates the occurrence first. Storing a run of a step locks the occurrence too, so the two are serialized.
  */
 import type pg from 'pg';
 import { inLedgerTransaction } from '../../connection/transaction.ts';
@@ -10,18 +10,17 @@ import { cancelText } from '../deliver/deliveries.ts';
 import { queueOccurrenceUpdate } from '../deliver/message-updates.ts';
 import { cancelDigestItems } from '../digests/digest-items.ts';
 import { outstandingText, waitingList } from '../status-text.ts';
-import { resolutionRun } from '../steps/steps.ts';
 import {
-  answerEventsText,
   completedColumns,
   completionEventsText,
   deliveryEventColumns,
   deliveryEventsText,
 } from '../webhooks/events.ts';
+import { endHolds } from './holds.ts';
 import { recordUnexpanded, unknownCount } from './unexpanded-counts.ts';
 
 /** Deliveries that a worker is just claiming are left to it: it checks the occurrence again before it sends. */
-const stopDeliveries = (condition: string) => `
+export const stopDeliveries = (condition: string) => `
   with waiting as (
     select d.id from deliveries d
     where d.organization_id = $1 and d.occurrence_id = $2 and d.status in ${waitingList} ${condition}
@@ -34,7 +33,7 @@ const stopDeliveries = (condition: string) => `
   ), ${countText('stopped')}, ${deliveryEventsText('stopped')}
   select count(*)::int as stopped, ${endedText} as ended from stopped`;
 
-interface StopResult {
+export interface StopResult {
   stopped: number;
   /** The outcome of the occurrence, if it ended with it. */
   ended: string[];
@@ -42,21 +41,32 @@ interface StopResult {
 
 // Digest items are cancelled afterwards, one by one: a digest must be locked before any occurrence.
 const stopAll = stopDeliveries('and d.digest_id is null');
-const stopSteps = stopDeliveries('and d.step > 0');
+export const stopSteps = stopDeliveries(`and (d.step > 0 or d.reason = 'silenced') and d.digest_id is null`);
 
 /** Makes workers check their messages of the occurrence again: see `handleStop` in engine/run.ts. */
-const announceStop = `pg_notify('belfry_stop', $1::bigint || ' ' || $2::uuid)`;
+export const announceStop = `pg_notify('belfry_stop', $1::bigint || ' ' || $2::uuid)`;
 
-async function endSteps(client: pg.PoolClient, organizationId: number, id: string, reason: string): Promise<void> {
+const isUnbegun = `status = 'waiting' and base > 0 and number = base + 1 and cursor is null`;
+
+/** A round that was planned and has not begun leaves nothing behind. */
+export async function endSteps(
+  client: pg.PoolClient,
+  organizationId: number,
+  id: string,
+  reason: string,
+): Promise<void> {
   await client.query(
-    `update steps set status = 'ended', reason = $3, owner = null, ended_at = now()
-     where organization_id = $1 and occurrence_id = $2 and status = 'waiting'`,
+    `with unbegun as (
+       delete from steps where organization_id = $1 and occurrence_id = $2 and ${isUnbegun}
+     )
+     update steps set status = 'ended', reason = $3, owner = null, ended_at = now()
+     where organization_id = $1 and occurrence_id = $2 and status = 'waiting' and not (${isUnbegun})`,
     [organizationId, id, reason],
   );
 }
 
 /** Completes the occurrence if nothing is outstanding. */
-async function completeIfOver(client: pg.PoolClient, organizationId: number, id: string): Promise<string[]> {
+export async function completeIfOver(client: pg.PoolClient, organizationId: number, id: string): Promise<string[]> {
   const { rows } = await client.query<{ outcome: string }>(
     `with completed as (
       update occurrences o set status = 'completed', completed_at = now()
@@ -96,6 +106,7 @@ export async function cancelOccurrence(
         where o.organization_id = $1 and o.id = $2 for update
       ), cancelled as (
         update occurrences o set cancelled_at = now(), cancelled_by = $3, owner = null, escalating = 0, awaits_acknowledgement = false,
+          acknowledged_until = null, snoozed_by = null,
           status = case when o.status = 'accepted' then 'completed' else 'sending' end, cursor = null,
           -- Recipients or steps that were to come are stopped; otherwise the deliveries say what was.
           reason = case when o.status = 'sending' and o.escalating = 0 then o.reason else 'cancelled' end,
@@ -113,6 +124,7 @@ export async function cancelOccurrence(
     if (!changed[0]) return undefined;
     const { cursor, expanded } = changed[0];
     if (counts && !expanded) await recordUnexpanded(client, organizationId, id, { count: 0, rest: { cursor } });
+    if (!expanded) await endHolds(client, organizationId, id, by);
     await endSteps(client, organizationId, id, 'cancelled');
     const { rows } = await client.query<StopResult>(stopAll, [organizationId, id, 'cancelled']);
     const { stopped, ended } = rows[0]!;
@@ -174,134 +186,4 @@ export async function* listUnfinishedAcrossTenants(
   } finally {
     client.release(broken);
   }
-}
-
-/** Who acknowledged and resolved the occurrence, and when; null: no one yet. */
-interface AnswerState {
-  acknowledged_at: Date | null;
-  acknowledged_by: string | null;
-  resolved_at: Date | null;
-  resolved_by: string | null;
-}
-
-export interface AnswerResult extends AnswerState {
-  /** Whether this answer was the first: a later one has no effect. */
-  isFirst: boolean;
-  /** The number of deliveries cancelled. */
-  cancelled: number;
-  /** Milliseconds from the trigger to the answer. */
-  ms: number;
-  /** The outcome of the occurrence, if it ended with it. */
-  ended: string[];
-}
-
-const answerColumns = 'acknowledged_at, acknowledged_by, resolved_at, resolved_by';
-
-/**
- * Ends all later steps, cancels pending deliveries of earlier ones, and queues the update of what was sent by one of the
- * providers in `updatable`. Returns undefined if there is no such occurrence.
- */
-export async function acknowledgeOccurrence(
-  pool: pg.Pool,
-  organizationId: number,
-  id: string,
-  by: string,
-  updatable: readonly string[],
-): Promise<AnswerResult | undefined> {
-  return answer(pool, organizationId, id, {
-    reason: 'acknowledged',
-    set: 'acknowledged_at = now(), acknowledged_by = $3',
-    open: 'acknowledged_at is null and resolved_at is null and cancelled_at is null',
-    by,
-    updatable,
-  });
-}
-
-/** Does the same, and notifies the recipients that these notifications have reached. */
-export async function resolveOccurrence(
-  pool: pg.Pool,
-  organizationId: number,
-  id: string,
-  by: string,
-  updatable: readonly string[],
-  notify: { notificationId: number; priority: number }[],
-): Promise<AnswerResult | undefined> {
-  return answer(pool, organizationId, id, {
-    reason: 'resolved',
-    set: 'resolved_at = now(), resolved_by = $3',
-    open: 'resolved_at is null and cancelled_at is null',
-    by,
-    updatable,
-    andThen: client => planResolution(client, organizationId, id, notify),
-  });
-}
-
-interface AnswerOptions {
-  reason: 'acknowledged' | 'resolved';
-  set: string;
-  open: string;
-  by: string;
-  updatable: readonly string[];
-  andThen?: (client: pg.PoolClient) => Promise<void>;
-}
-
-async function answer(
-  pool: pg.Pool,
-  organizationId: number,
-  id: string,
-  { reason, set, open, by, updatable, andThen }: AnswerOptions,
-): Promise<AnswerResult | undefined> {
-  return inLedgerTransaction(pool, async client => {
-    const { rows } = await client.query<AnswerState & { ms: number }>(
-      `with answered as (
-        update occurrences o set ${set}, awaits_acknowledgement = false, escalating = 0
-        where o.organization_id = $1 and o.id = $2 and ${open}
-        returning o.organization_id, o.id, o.event_id, o.correlation_id, ${answerColumns},
-          greatest(0, extract(epoch from now() - o.created_at) * 1000)::float8 as ms
-      ), ${answerEventsText('answered', `occurrence.${reason}`)}
-      select ${answerColumns}, ms, ${announceStop} from answered`,
-      [organizationId, id, by],
-    );
-    const [changed] = rows;
-    if (!changed) {
-      const found = await client.query<AnswerState>(
-        `select ${answerColumns} from occurrences where organization_id = $1 and id = $2`,
-        [organizationId, id],
-      );
-      return found.rows[0] && { ...found.rows[0], isFirst: false, cancelled: 0, ms: 0, ended: [] };
-    }
-    await endSteps(client, organizationId, id, reason);
-    const result = await client.query<StopResult>(stopSteps, [organizationId, id, reason]);
-    const { stopped, ended } = result.rows[0]!;
-    await queueOccurrenceUpdate(client, organizationId, id, { change: reason, by, updatable });
-    await andThen?.(client);
-    const over = await completeIfOver(client, organizationId, id);
-    return { ...changed, isFirst: true, cancelled: stopped, ended: [...ended, ...over] };
-  });
-}
-
-/** Plans one more run for the notifications whose earlier runs notified anyone. */
-async function planResolution(
-  client: pg.PoolClient,
-  organizationId: number,
-  id: string,
-  notify: { notificationId: number; priority: number }[],
-): Promise<void> {
-  await client.query(
-    `with planned as (
-      insert into steps (organization_id, occurrence_id, notification_id, number, step, priority, due_at, began_at)
-      select $1, $2, g.notification_id, ${resolutionRun}, 0, g.priority, now(), now()
-      from unnest($3::bigint[], $4::smallint[]) as g (notification_id, priority)
-      where exists (
-        select from steps s where s.organization_id = $1 and s.occurrence_id = $2
-          and s.notification_id = g.notification_id and s.number > 0 and s.messages > 0)
-      on conflict do nothing returning 1
-    ), reopened as (
-      update occurrences o set escalating = (select count(*) from planned),
-        status = case when o.status = 'completed' then 'sending' else o.status end, completed_at = null
-      where o.organization_id = $1 and o.id = $2 and exists (select from planned)
-    )
-    select pg_notify('belfry_work', '') from planned limit 1`,
-    [organizationId, id, notify.map(one => one.notificationId), notify.map(one => one.priority)],
-  );
 }

@@ -10,6 +10,10 @@ export interface NewStep {
   priority: number;
   due_at: Date;
   began_at: Date;
+  /** The number of runs in earlier rounds. */
+  base: number;
+  /** Whose turn it is, from the run before it; null: not decided yet, or it notifies everyone. */
+  turn?: number | null;
 }
 
 /** The primary key of `steps`. */
@@ -18,9 +22,9 @@ export const stepKey = ['organization_id', 'occurrence_id', 'notification_id', '
 const insertSteps = {
   name: 'insert_steps',
   text: `
-    insert into steps (${stepKey.join(', ')}, step, priority, due_at, began_at)
+    insert into steps (${stepKey.join(', ')}, step, priority, due_at, began_at, base, turn)
     select * from unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::smallint[], $5::smallint[], $6::smallint[],
-      $7::timestamptz[], $8::timestamptz[])
+      $7::timestamptz[], $8::timestamptz[], $9::smallint[], $10::bigint[])
     on conflict do nothing
     returning organization_id, occurrence_id`,
 };
@@ -30,8 +34,8 @@ type NewStepRow = NewStep & { organization_id: number; occurrence_id: string };
 
 export async function storeNewStepsAcrossTenants(client: pg.PoolClient, steps: NewStepRow[]): Promise<StepKey[]> {
   if (steps.length === 0) return [];
-  const names = [...stepKey, 'step', 'priority', 'due_at', 'began_at'] as const;
-  const values = names.map(name => steps.map(one => one[name]));
+  const names = [...stepKey, 'step', 'priority', 'due_at', 'began_at', 'base'] as const;
+  const values = [...names.map(name => steps.map(one => one[name])), steps.map(one => one.turn ?? null)];
   return (await client.query<StepKey>({ ...insertSteps, values })).rows;
 }
 

@@ -9,7 +9,10 @@
  * | waiting          | due, and claimed                                 | waiting, owned                            |
  * | waiting, owned   | a page other than the last is stored             | waiting                                   |
  * | waiting, owned   | the last page is stored                          | done; skipped if no one was notified      |
+ * | waiting, owned   | a silence matches                                | waiting, due when the silence ends        |
  * | waiting          | acknowledged, resolved, cancelled                | ended                                     |
+ * | —                | acknowledged until a time: it expires or is a snooze | waiting, due then: see rounds.ts      |
+ * | —                | an acknowledgement is taken back                 | waiting, due immediately                  |
  * | waiting, owned   | its worker died                                  | waiting                                   |
  */
 
@@ -24,6 +27,7 @@ import {
   type ExpansionPage,
   occurrenceColumns,
   type StoredDelivery,
+  silencedOf,
   suppressedCounts,
 } from '../expand/expand.ts';
 import {
@@ -33,11 +37,13 @@ import {
   storeDeliveriesText,
   storedIdsText,
 } from '../expand/new-deliveries.ts';
+import { extendSilencedAcrossTenants, recordSilencedAcrossTenants } from '../expand/silenced.ts';
 import { type ClaimRequest, claimText, claimValues } from '../round-robin.ts';
 import { outstandingText } from '../status-text.ts';
 import { completedColumns, completionEventsText } from '../webhooks/events.ts';
 import type { CountedCrash } from '../workers.ts';
 import { type NewStep, stepKey, storeNewStepsAcrossTenants } from './new-steps.ts';
+import { reopenAcrossTenants } from './rounds.ts';
 
 /** The number of the run that notifies recipients that the occurrence is resolved. */
 export const resolutionRun = -1;
@@ -58,6 +64,8 @@ export interface ClaimedStep extends StepRow {
 /** The state of a run after a page of it was decided. */
 export interface StepPage<Planned extends NewDelivery = NewDelivery> extends ExpansionPage<Planned> {
   step: ClaimedStep;
+  /** Set if the run begins a round because the acknowledgement ends; whether it asks for another. */
+  reopens?: { awaitsAcknowledgement: boolean };
   status: 'waiting' | 'done' | 'skipped' | 'ended';
   /** When it is due again. */
   due_at: Date | null;
@@ -77,6 +85,8 @@ const claim = {
       'priority',
       'due_at',
       'began_at',
+      'base',
+      'turn',
       'cursor',
       'messages',
       'suppressed',
@@ -108,14 +118,17 @@ export async function claimStepsAcrossTenants(pool: pg.Pool, request: ClaimReque
 const nameOf = (organizationId: number, occurrenceId: string) => `${organizationId}/${occurrenceId}`;
 
 // An acknowledgement updates the occurrence first: either this lock waits for it and then finds no row, or the
-// acknowledgement waits until the page is stored, and then cancels its pending deliveries. The keys are sorted.
+// acknowledgement waits until the page is stored, and then cancels its pending deliveries. A run that is due when the
+// acknowledgement ends, or is put off until then, may be stored. If a recipient has acknowledged alone, the page is decided again. The
+// keys are sorted.
 const lockOpen = {
   name: 'lock_escalating',
   text: `
-    select g.position from unnest($1::bigint[], $2::uuid[], $3::smallint[]) with ordinality
-      as g (organization_id, id, number, position)
+    select g.position from unnest($1::bigint[], $2::uuid[], $3::smallint[], $4::timestamptz[], $5::integer[]) with ordinality
+      as g (organization_id, id, number, due_at, acknowledged, position)
     join occurrences o on o.organization_id = g.organization_id and o.id = g.id
-    where o.cancelled_at is null and (g.number = ${resolutionRun} or o.acknowledged_at is null and o.resolved_at is null)
+    where o.cancelled_at is null and coalesce(jsonb_array_length(o.acknowledged_users), 0) = g.acknowledged and (g.number = ${resolutionRun}
+      or o.resolved_at is null and (o.acknowledged_at is null or o.acknowledged_until <= g.due_at))
     for update of o`,
 };
 
@@ -201,7 +214,9 @@ export async function lockRunsAcrossTenants<Page extends StepPage>(
     return of.filter((_, i) => !found.has(i + 1));
   };
   const [organizations, occurrences, , numbers] = keysOf(open);
-  const closed = await missing(lockOpen, [organizations, occurrences, numbers], open);
+  const due = open.map(page => page.due_at ?? page.step.due_at);
+  const acknowledged = open.map(page => page.step.occurrence?.acknowledged_users?.length ?? 0);
+  const closed = await missing(lockOpen, [organizations, occurrences, numbers, due, acknowledged], open);
   const taken = await missing(lockOwned, [...keysOf(sorted), owner], sorted);
   return new Set([...closed, ...taken]);
 }
@@ -252,11 +267,17 @@ export async function storeStepPagesAcrossTenants<Planned extends NewDelivery>(
       plainArray(counts.map(one => one.suppressed)),
     ],
   });
+  await reopenAcrossTenants(client, pages);
   await storeNewStepsAcrossTenants(
     client,
     pages.flatMap(({ organization_id, id, next }) => (next ? [{ ...next, organization_id, occurrence_id: id }] : [])),
   );
   await advanceAll(client, pages, counts);
+  await recordSilencedAcrossTenants(client, silencedOf(pages));
+  await extendSilencedAcrossTenants(
+    client,
+    pages.flatMap(({ step, silenced }) => (silenced ? step : [])),
+  );
   await addSuppressedAcrossTenants(
     client,
     suppressedCounts(

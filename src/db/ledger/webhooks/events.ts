@@ -79,12 +79,35 @@ export function completionEventsText(completed: string): string {
 }
 
 /**
- * SQL text of a CTE that queues messages for acknowledged or resolved occurrences, `answered(organization_id, id,
- * event_id, correlation_id)`.
+ * SQL text of a CTE that queues messages for occurrences that were acknowledged, snoozed, opened again or resolved,
+ * `answered(organization_id, id, event_id, correlation_id)`; `more` adds fields to the data.
  */
-export function answerEventsText(answered: string, type: WebhookType): string {
-  const data = `jsonb_build_object('occurrence', c.id, 'event', ${eventPath('c')}, 'correlation_id', c.correlation_id)`;
+export function answerEventsText(answered: string, type: WebhookType, more?: string): string {
+  const data = `jsonb_build_object('occurrence', c.id, 'event', ${eventPath('c')}, 'correlation_id', c.correlation_id${more ? `, ${more}` : ''})`;
   return `queued_answers as (${insertMessagesText(answered, `'${type}'`, data)})`;
+}
+
+/**
+ * SQL text of a CTE that queues messages for occurrences that wait for an approval, `held(organization_id, id, event_id, kind, threshold,
+ * largest, counts, is_counted, expires_at, figures)`.
+ */
+export function heldEventsText(held: string): string {
+  const data = `jsonb_build_object('occurrence', c.id, 'event', ${eventPath('c')}, 'reason', 'guard.' || c.kind,
+      'recipients', case when c.is_counted then c.counts -> 'recipients' end, 'threshold', c.threshold, 'largest', c.largest,
+      'expires_at', c.expires_at, 'figures', c.figures)`;
+  return `queued_holds as (${insertMessagesText(held, `'occurrence.held'`, data)})`;
+}
+
+/** SQL text of a CTE that queues messages for what the rate guard has paused, `paused(organization_id, kind, path)`; `more` adds fields. */
+export function rateEventsText(paused: string, more: string): string {
+  const data = `jsonb_build_object('kind', c.kind, 'path', c.path, 'reason', 'guard.rate', ${more})`;
+  return `queued_rates as (${insertMessagesText(paused, `'trigger.rate_high'`, data)})`;
+}
+
+/** SQL text of a CTE that queues messages for sources that reject a payload, `rejecting(organization_id, path, payload, state, error)`. */
+export function sourceEventsText(rejecting: string): string {
+  const data = `jsonb_build_object('source', c.path, 'payload', c.payload, 'state', c.state, 'error', c.error)`;
+  return `queued_rejections as (${insertMessagesText(rejecting, `'source.rejected'`, data)})`;
 }
 
 /** SQL text of a CTE that queues messages for addresses `disabled(organization_id, id, user_id, name)`. */
