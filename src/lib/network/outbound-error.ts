@@ -8,6 +8,8 @@ import { devNull } from 'node:os';
 type OutboundFailure =
   /** Refused before any connection: a forbidden address, or an unsupported scheme. */
   | 'refused'
+  /** Not followed: a redirect from https to http. The URL may be a secret, which everyone on the way could read. */
+  | 'unencrypted'
   /** This process has no file descriptor, port or memory left for the request; the peer was not involved. */
   | 'local'
   /** No connection: the name does not resolve, the connection is refused, or the certificate is invalid. */
@@ -47,5 +49,10 @@ export class OutboundError extends Error {
     this.name = 'OutboundError';
     this.kind = kind;
     this.sent = sent;
+  }
+
+  /** Whether another attempt has the same outcome, until someone changes the URL or what is allowed. */
+  get isFinal(): boolean {
+    return this.kind === 'refused' || this.kind === 'unencrypted';
   }
 }

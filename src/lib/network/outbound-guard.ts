@@ -41,6 +41,8 @@ export interface Address {
 
 export interface Guard {
   allows(address: string): boolean;
+  /** Whether it is in the networks that the operator allows. */
+  isAllowed(address: string): boolean;
   /** Returns the permitted addresses of a host in the system's order of preference; throws if there are none. */
   addresses(host: string): Promise<Address[]>;
 }
@@ -48,15 +50,19 @@ export interface Guard {
 export function createGuard(allow: readonly string[]): Guard {
   const allowed = networks(allow);
 
+  const isAllowed = (address: string): boolean =>
+    includes(allowed, address) || includes(allowed, embeddedIPv4(address) ?? address);
+
   const allows = (address: string): boolean => {
     const inner = embeddedIPv4(address) ?? address;
-    if (includes(allowed, address) || includes(allowed, inner)) return true;
+    if (isAllowed(address)) return true;
     if (isIP(inner) === 4) return !includes(blockedIPv4, inner);
     return includes(publicIPv6, inner) && !includes(blockedIPv6, inner);
   };
 
   return {
     allows,
+    isAllowed,
     async addresses(host) {
       const found = await resolveHost(host);
       const permitted = found.filter(({ address }) => allows(address));

@@ -15,12 +15,14 @@ export interface Outbound {
   /** Loads what requests need, which otherwise happens with the first one. */
   load(): Promise<void>;
   /**
-   * A GET follows up to three redirects, and sends none of its headers to another origin. Other methods follow none: a
-   * peer that redirects a message has not accepted it, and its response is returned as it is.
+   * A GET follows up to three redirects, and sends none of its headers to another origin. One from https to http fails.
+   * Other methods follow none: a peer that redirects a message has not accepted it, and its response is returned as it is.
    */
   request(url: string, request: OutboundRequest): Promise<OutboundResponse>;
   /** Returns a permitted address of the host, a random one of several, so that a retry may reach another. */
   resolve(host: string): Promise<string>;
+  /** Returns whether all addresses of the host are in networks that are allowed, so in networks of the operator. */
+  isAllowedPrivate(host: string): Promise<boolean>;
   /** Waits for requests in flight. */
   close(): Promise<void>;
 }
@@ -107,6 +109,11 @@ export function createOutbound({
       return usable[Math.floor(Math.random() * usable.length)]!.address;
     },
 
+    async isAllowedPrivate(host) {
+      const addresses = await guard.addresses(host.replace(/^\[(.*)\]$/, '$1'));
+      return addresses.every(({ address }) => guard.isAllowed(address));
+    },
+
     async close() {
       closed = true;
       await Promise.allSettled(inFlight);
@@ -190,7 +197,16 @@ function readUrl(text: string): URL {
 function readRedirect({ status, headers }: OutboundResponse, from: URL): URL | undefined {
   const { location } = headers;
   if (![301, 302, 303, 307, 308].includes(status) || !location || !URL.canParse(location, from.href)) return undefined;
-  return readUrl(new URL(location, from).href);
+  const to = readUrl(new URL(location, from).href);
+  if (from.protocol === 'https:' && to.protocol === 'http:') {
+    const advice = 'use an address that leads to https:// only';
+    throw new OutboundError(
+      'unencrypted',
+      false,
+      `${from.host} redirects to ${to.origin}, without encryption: ${advice}`,
+    );
+  }
+  return to;
 }
 
 function lowerCase(headers: Record<string, string>): Record<string, string> {

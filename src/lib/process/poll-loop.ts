@@ -1,21 +1,34 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+export interface LoopOptions {
+  log: { warn(fields: object, message: string): void };
+  /** What a round does, as the log names it when it fails. */
+  task: string;
+  /** Until the next round, if a round does not return another time. */
+  everyMs: number;
+}
+
 /** Runs rounds until it is stopped: the next one begins after the pause that the last one returned, or when it is woken. */
 export class PollLoop {
-  readonly #round: () => Promise<number>;
-  readonly #onError: (error: unknown) => number;
+  readonly #round: () => Promise<number> | Promise<void>;
+  readonly #options: LoopOptions;
   readonly #stop = new AbortController();
   #wake: () => void = () => {};
   #running: Promise<void> | undefined;
 
-  /** Both return how many milliseconds to wait until the next round. */
-  constructor(round: () => Promise<number>, onError: (error: unknown) => number) {
+  /** A round returns how many milliseconds to wait until the next one. */
+  constructor(round: () => Promise<number> | Promise<void>, options: LoopOptions) {
     this.#round = round;
-    this.#onError = onError;
+    this.#options = options;
+  }
+
+  /** Aborted when the loop is stopped. */
+  get signal(): AbortSignal {
+    return this.#stop.signal;
   }
 
   get isStopping(): boolean {
-    return this.#stop.signal.aborted;
+    return this.signal.aborted;
   }
 
   start(): void {
@@ -39,10 +52,29 @@ export class PollLoop {
       const woken = new Promise<void>(resolve => {
         this.#wake = resolve;
       });
-      const pauseMs = await this.#round().catch(this.#onError);
+      const pauseMs = await this.#runOnce();
       const timer = new AbortController();
       await Promise.race([woken, sleep(pauseMs, undefined, { signal: timer.signal }).catch(() => {})]);
       timer.abort();
     }
   }
+
+  async #runOnce(): Promise<number> {
+    const { log, task, everyMs } = this.#options;
+    try {
+      return (await this.#round()) ?? everyMs;
+    } catch (error) {
+      log.warn({ err: error }, `${task} failed; trying again`);
+      return everyMs;
+    }
+  }
+}
+
+/** A timer may fire slightly early. */
+const timerMarginMs = 2;
+
+/** Returns how long to wait for what is due in so many milliseconds, at most `maxMs`; 0: it is due. Null: nothing is. */
+export function waitFor(dueInMs: number | null, maxMs: number): number {
+  if (dueInMs === null) return maxMs;
+  return dueInMs > 0 ? Math.min(dueInMs + timerMarginMs, maxMs) : 0;
 }
