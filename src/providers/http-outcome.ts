@@ -139,9 +139,9 @@ function findElementEnd(text: string, name: string, from: number): number {
 /** Returns the outcome of a request without a response. Any other error than an OutboundError is a bug and is rethrown. */
 function fromError(error: unknown, secrets: HttpSend['secrets'] = []): Failure {
   if (!(error instanceof OutboundError)) throw error;
-  const { kind, sent, message } = error;
+  const { kind, sent, message, isFinal } = error;
   const reason = toReason(message, secrets);
-  if (kind === 'refused') return { ok: false, retry: false, reason };
+  if (isFinal) return { ok: false, retry: false, reason };
   if (kind === 'local') return { ok: false, retry: true, local: true, reason };
   return sent ? { ok: false, retry: true, unknown: true, reason } : { ok: false, retry: true, reason };
 }

@@ -11,7 +11,8 @@ import { rocketchat } from './chat/rocketchat.ts';
 import { signal } from './chat/signal.ts';
 import { slack } from './chat/slack/slack.ts';
 import { slackWebhook } from './chat/slack/slack-webhook.ts';
-import { teamsWorkflow } from './chat/teams-workflow.ts';
+import { teams } from './chat/teams/teams.ts';
+import { teamsWorkflow } from './chat/teams/teams-workflow.ts';
 import { telegramBot } from './chat/telegram/telegram-bot.ts';
 import { webex } from './chat/webex.ts';
 import { whatsapp } from './chat/whatsapp.ts';
@@ -72,6 +73,7 @@ export const providers: Providers = {
   whatsapp,
   slack,
   'slack-webhook': slackWebhook,
+  teams,
   'teams-workflow': teamsWorkflow,
   'discord-webhook': discordWebhook,
   'discord-bot': discordBot,

@@ -5,19 +5,21 @@
  */
 
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
+import type { GroupProviders } from '../core/configuration/checks/user-groups.ts';
 import type { ProviderEntry } from '../core/configuration/nouns/channel.ts';
 import type { Medium } from '../core/configuration/nouns/schemas.ts';
 import { shapeErrors } from '../core/configuration/shape.ts';
 import type { ProviderState } from '../core/configuration/state.ts';
 import { defaultWarmUpGrowth } from '../core/decision/day-limit.ts';
 import type { Reach } from '../core/decision/decide.ts';
-import type { FeedbackBody, FeedbackRequest, Verification } from '../core/feedback/event.ts';
+import type { FeedbackBody, FeedbackRequest, Verification, VerificationTools } from '../core/feedback/event.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import { lookUp } from '../core/lookup.ts';
 import type { MailSender } from '../core/mail-domain/examine.ts';
 import type { UpdateAction } from '../core/message/message-updates.ts';
 import { optionalInteger } from '../core/optional.ts';
 import type { Outcome, Sender, Tools } from './sending.ts';
+import type { UserGroups } from './user-groups.ts';
 
 export interface Provider<Settings extends TObject = TObject> {
   name: string;
@@ -66,6 +68,8 @@ export interface Provider<Settings extends TObject = TObject> {
   check?(settings: Static<Settings>, tools: Tools): Promise<Outcome>;
   /** How presses of its buttons, or replies to its messages, are verified, read and answered. */
   interactions?(settings: Static<Settings>): Interactions;
+  /** How the members of a group are set that people mention there. Absent: it has no such groups. */
+  userGroups?: UserGroups<Static<Settings>>;
   /** How emails are signed and sent, for the check of their domain. Default: by a service, in its own ways. */
   mailRoute?(settings: Static<Settings>): MailRoute;
   /** The host name by which it introduces itself to mail servers, which should resolve. */
@@ -104,9 +108,9 @@ export interface Interactions {
   /** The service signs nothing: only the token of the button shows that it sent the request. */
   isTokenProof?: true;
   /** Checks that the service itself sent the request, recently if the service says when. */
-  verify(request: FeedbackRequest, now: number): Verification;
+  verify(request: FeedbackRequest, tools: VerificationTools): Verification | Promise<Verification>;
   /**
-   * Returns what a person did, or the response to a request that is nothing of that kind. Throws an Error that says what
+   * Returns what a person did, such as the command /oncall, or the response to a request that is nothing of that kind. Throws an Error that says what
    * is wrong with the body if it is not what the service sends.
    */
   read(body: FeedbackBody): Interaction | InteractionResponse;
@@ -119,16 +123,29 @@ export interface Interactions {
 export interface Interaction {
   /** The token of the button that was pressed. */
   token?: string;
+  /** The command /oncall that the person wrote. */
+  command?: Command;
   /** What the person replied, if it was no button. */
   reply?: string;
   /** When it was replied, if the service says so: only what was sent before is meant. `verify` must return `once`. */
   repliedAt?: Date;
+  /** Said to a person who wrote something that asks for nothing, such as the address by which messages reach them. */
+  greeting?: string;
   /** Addresses of the channel's type by which the person may be known, such as a member id. */
   addresses: string[];
   /** The person's name at the service. */
   name: string;
   /** Where or to what the service wants its answer. */
   answerTo?: string;
+}
+
+export interface Command {
+  /** What follows the name of the command. People are mentioned as `<@address>`. */
+  text: string;
+  /** What the service calls this command, also if it delivers it again. */
+  id: string;
+  /** If the service says so, and may deliver it much later. */
+  writtenAt?: Date;
 }
 
 export interface InteractionResponse {
@@ -141,6 +158,13 @@ export type Providers = Readonly<Record<string, Provider>>;
 /** Returns the names of the providers that can change messages after sending them. */
 export function listUpdatable(providers: Providers): string[] {
   return Object.values(providers).flatMap(({ name, updates }) => (updates ? [name] : []));
+}
+
+/** Returns what the ids of groups look like, by the name of a provider that has groups. */
+export function groupIdsOf(providers: Providers): GroupProviders {
+  return Object.fromEntries(
+    Object.values(providers).flatMap(({ name, userGroups }) => (userGroups ? [[name, userGroups.id]] : [])),
+  );
 }
 
 /** Settings of every provider that has any: its limit per day, which the engine enforces. */

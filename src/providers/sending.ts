@@ -28,6 +28,8 @@ export interface Outgoing {
   content: Content;
   /** When the delivery was decided; the same at every attempt. */
   createdAt: Date;
+  /** Its priority is urgent: a device may sound an alarm. */
+  urgent?: true;
   /** The slug of the category, for emails of a category that recipients can leave. */
   category?: string;
   /** For emails with one-click unsubscribe (RFC 8058). */

@@ -20,6 +20,7 @@ import { anyoneMayAct, jsonResponse, nothingToSay, shownButtons } from '../inter
 import { maxCharacters } from '../limits.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender, type Outgoing } from '../sending.ts';
+import { mattermostGroup, mattermostGroupId } from './mattermost-groups.ts';
 
 const Settings = settings({
   server_url: serverUrl('The URL of your Mattermost server.', 'https://mattermost.acme.test'),
@@ -71,6 +72,13 @@ export const mattermost: Provider<typeof Settings> = {
     },
     answer: async text => (text === undefined ? nothingToSay : jsonResponse({ ephemeral_text: text })),
   }),
+  userGroups: {
+    id: mattermostGroupId,
+    open: (group, options, { outbound, timeoutMs }) =>
+      mattermostGroup(group, (path, more) =>
+        sendHttp(outbound, { ...toRequest(options, path), classify, ...more, timeoutMs }),
+      ),
+  },
   open(options, { outbound }) {
     const { channel_id } = options;
     const call = (path: string, more: Partial<HttpSend>) =>

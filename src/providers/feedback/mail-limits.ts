@@ -1,4 +1,4 @@
-/** Limits of bounce mails, per process. */
+/** Limits of bounce mails and alerts, per process. */
 export const mailLimits = {
   /** Bytes of a mail that are read: a report precedes the message that it returns. The rest is dropped. */
   bytes: 1024 * 1024,
@@ -17,6 +17,8 @@ export const mailLimits = {
   connectionsPerClient: 20,
   /** Mails to one return path: a bounce, a few warnings about its delay, and vacation replies. */
   perAddress: { mails: 20, ms: 3_600_000 },
+  /** Alerts to one source. */
+  perSource: { mails: 600, ms: 60_000 },
   perOrganization: { mails: 6_000, ms: 60_000 },
   idleMs: 60_000,
   /** Longer than mail servers reuse a connection. */

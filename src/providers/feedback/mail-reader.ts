@@ -3,10 +3,16 @@
  * takes up to 0.2 s. Organizations take turns.
  */
 import { type MailReport, UnreadableMailError } from '../../core/feedback/event.ts';
+import type { Letter } from '../../core/sources/letter.ts';
 import { ThreadPool, ThreadStoppedError, ThreadsBusyError } from '../../lib/load/thread-pool.ts';
 import { mailLimits } from './mail-limits.ts';
 
-export type MailReadingAnswer = { report: MailReport } | { mistake: string };
+/** `letter`: a mail to a source. */
+export interface MailReadingTask {
+  kind: 'report' | 'letter';
+  bytes: Uint8Array;
+}
+export type MailReadingAnswer = { report: MailReport } | { letter: Letter } | { mistake: string };
 
 export class MailReader {
   readonly #threads = new ThreadPool({
@@ -19,14 +25,25 @@ export class MailReader {
 
   /** Reads the start of a mail. Throws UnreadableMailError, or ThreadsBusyError if the organization has too many mails waiting. */
   async read(organizationId: number, bytes: Buffer): Promise<MailReport> {
-    const start = bytes.subarray(0, mailLimits.bytes);
-    const answer = await this.#threads.run<MailReadingAnswer>(String(organizationId), start).catch(error => {
+    const answer = await this.#run(organizationId, { kind: 'report', bytes });
+    return (answer as { report: MailReport }).report;
+  }
+
+  /** Reads the start of a mail to a source. Throws the same errors. */
+  async readLetter(organizationId: number, bytes: Buffer): Promise<Letter> {
+    const answer = await this.#run(organizationId, { kind: 'letter', bytes });
+    return (answer as { letter: Letter }).letter;
+  }
+
+  async #run(organizationId: number, { kind, bytes }: MailReadingTask) {
+    const task: MailReadingTask = { kind, bytes: bytes.subarray(0, mailLimits.bytes) };
+    const answer = await this.#threads.run<MailReadingAnswer>(String(organizationId), task).catch(error => {
       if (!(error instanceof ThreadStoppedError)) throw error;
       if (error.reason === 'overload') throw new ThreadsBusyError(error.message);
       throw new UnreadableMailError(`cannot be read: it ${error.message}`);
     });
     if ('mistake' in answer) throw new UnreadableMailError(answer.mistake);
-    return answer.report;
+    return answer;
   }
 
   close(): Promise<void> {

@@ -1,7 +1,7 @@
 /**
- * The listener for bounce mails (BELFRY_SMTP_IN), in a separate thread: whatever clients send, requests are not delayed. It
- * accepts only mails to return paths that this installation has signed, and never relays. A mail is read once for all of its
- * recipients; the main thread stores what it reports.
+ * The listener for bounce mails and alerts (BELFRY_SMTP_IN), in a separate thread: whatever clients send, requests are not delayed. It
+ * accepts only mails to return paths and to addresses of sources that this installation has signed, and never relays. A mail is read once
+ * for all of its recipients; the main thread stores what it reports.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -13,6 +13,7 @@ import { type FeedbackEvent, UnreadableMailError } from '../../core/feedback/eve
 import type { TenantDelivery } from '../../core/feedback/identify.ts';
 import type { FromMailThread, MailThreadSettings, ToMailThread } from '../../core/feedback/mail-messages.ts';
 import { readReturnPath } from '../../core/feedback/return-path.ts';
+import { type MailedSource, readMailAddress } from '../../core/sources/mail-address.ts';
 import { FailureCount } from '../../lib/load/failure-count.ts';
 import { FairBudget } from '../../lib/load/fair-budget.ts';
 import { createSelfSigned } from '../../lib/network/self-signed.ts';
@@ -33,15 +34,18 @@ const signer = createSigner(await openKeyring(keys));
 const reader = new MailReader();
 const budget = new FairBudget(mailLimits.heldBytes);
 const perAddress = new FailureCount(mailLimits.perAddress.mails, mailLimits.perAddress.ms);
+const perSource = new FailureCount(mailLimits.perSource.mails, mailLimits.perSource.ms);
 const perOrganization = new FailureCount(mailLimits.perOrganization.mails, mailLimits.perOrganization.ms);
 const perClient = new Map<string, number>();
-const waiting = new Map<number, (isStored: boolean) => void>();
+const waiting = new Map<number, (answer: Stored) => void>();
 let lastId = 0;
+
+type Stored = Pick<Extract<ToMailThread, { kind: 'stored' }>, 'isStored' | 'refusal'>;
 
 const server = new SMTPServer({
   ...(certificate ?? createSelfSigned('belfry', Date.now())),
   name: 'belfry',
-  banner: 'bounce mails only',
+  banner: 'bounce mails and alerts only',
   authOptional: true,
   disabledCommands: ['AUTH'],
   disableReverseLookup: true,
@@ -65,11 +69,20 @@ const server = new SMTPServer({
     else perClient.delete(client);
   },
   onRcptTo({ address }, session, callback) {
-    if (session.envelope.rcptTo.length >= mailLimits.recipients)
-      return callback(reply(452, '4.5.3 too many recipients'));
-    const delivery = readPath(address);
-    if (!delivery) return callback(reply(550, '5.1.1 not the return path of a message'));
+    const others = session.envelope.rcptTo;
+    if (others.length >= mailLimits.recipients) return callback(reply(452, '4.5.3 too many recipients'));
     const now = performance.now();
+    const source = readSource(address);
+    // Its answer depends on the source.
+    if (others.length > 0 && (source || readSource(others[0]!.address)))
+      return callback(reply(452, '4.5.3 one source at a time'));
+    if (source) {
+      const isBusy = perSource.waitMs(nameOf(source), now) > 0;
+      return callback(isBusy ? reply(450, '4.2.1 too many mails to this address') : null);
+    }
+    const delivery = readPath(address);
+    if (!delivery)
+      return callback(reply(550, '5.1.1 neither the return path of a message nor the address of a source'));
     if (perAddress.waitMs(keyOf(delivery), now) > 0)
       return callback(reply(450, '4.2.1 too many mails to this address'));
     const isBusy = perOrganization.waitMs(String(delivery.organizationId), now) > 0;
@@ -87,12 +100,46 @@ const server = new SMTPServer({
 server.on('error', () => {});
 
 async function receive(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<void> {
+  const source = readSource(session.envelope.rcptTo[0]!.address);
+  if (source) return receiveAlert(stream, session, source);
   const named = session.envelope.rcptTo.map(({ address }) => readPath(address)!);
   const deliveries = [...new Map(named.map(one => [keyOf(one), one])).values()];
   const now = performance.now();
   for (const delivery of deliveries) perAddress.record(keyOf(delivery), now);
   for (const id of new Set(deliveries.map(one => one.organizationId))) perOrganization.record(String(id), now);
   const group = deliveries[0]!.organizationId;
+  await holdStart(stream, group, async bytes => {
+    const events = await readEvents(group, bytes);
+    if (events.length === 0) return post({ kind: 'ignored' });
+    await store(id => ({ kind: 'mail', id, ...originOf(session), deliveries, events }));
+  });
+}
+
+async function receiveAlert(
+  stream: SMTPServerDataStream,
+  session: SMTPServerSession,
+  source: MailedSource,
+): Promise<void> {
+  const { organizationId } = source;
+  perSource.record(nameOf(source), performance.now());
+  await holdStart(stream, organizationId, async bytes => {
+    const letter = await reader.readLetter(organizationId, bytes).catch(error => {
+      throw error instanceof UnreadableMailError ? reply(554, '5.6.0 it takes too long to read') : error;
+    });
+    await store(id => ({ kind: 'alert', id, ...originOf(session), source, letter }));
+  });
+}
+
+function originOf({ remoteAddress, id }: SMTPServerSession): { origin: string; session: string } {
+  return { origin: remoteAddress, session: id };
+}
+
+/** Holds the start of a mail in memory while the work lasts. */
+async function holdStart(
+  stream: SMTPServerDataStream,
+  group: number,
+  work: (bytes: Buffer) => Promise<void>,
+): Promise<void> {
   let held = 0;
   try {
     const bytes = await readStart(stream, chunk => {
@@ -100,15 +147,20 @@ async function receive(stream: SMTPServerDataStream, session: SMTPServerSession)
       held += chunk.length;
     });
     if (stream.sizeExceeded) throw reply(552, `5.3.4 larger than ${mailLimits.maxBytes} bytes`);
-    const events = await readEvents(group, bytes);
-    if (events.length === 0) return post({ kind: 'ignored' });
-    const id = ++lastId;
-    const stored = new Promise<boolean>(resolve => waiting.set(id, resolve));
-    post({ kind: 'mail', id, origin: session.remoteAddress, session: session.id, deliveries, events });
-    if (!(await stored)) throw reply(451, '4.3.0 try again later');
+    await work(bytes);
   } finally {
     if (held > 0) budget.release(group, held);
   }
+}
+
+/** Resolves when the main thread has stored it. */
+async function store(messageOf: (id: number) => FromMailThread): Promise<void> {
+  const id = ++lastId;
+  const answered = new Promise<Stored>(resolve => waiting.set(id, resolve));
+  post(messageOf(id));
+  const { isStored, refusal } = await answered;
+  if (refusal) throw reply(refusal.code, refusal.text);
+  if (!isStored) throw reply(451, '4.3.0 try again later');
 }
 
 /** Returns the start of a mail. The rest is read and dropped, so that the sender gets the response. */
@@ -144,6 +196,14 @@ function readPath(address: string): TenantDelivery | undefined {
   return readReturnPath(address, signer.isSignedShort);
 }
 
+function readSource(address: string): MailedSource | undefined {
+  return readMailAddress(address, signer.isSignedShort);
+}
+
+function nameOf({ organizationId, sourceId }: MailedSource): string {
+  return `${organizationId}/${sourceId}`;
+}
+
 function keyOf({ organizationId, occurrence, id }: TenantDelivery): string {
   return `${organizationId}/${occurrence}.${id}`;
 }
@@ -168,7 +228,7 @@ function reply(responseCode: number, text: string): Error {
 
 main.on('message', (message: ToMailThread) => {
   if (message.kind === 'close') return server.close(() => process.exit());
-  waiting.get(message.id)?.(message.isStored);
+  waiting.get(message.id)?.(message);
   waiting.delete(message.id);
 });
 

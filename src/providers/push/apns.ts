@@ -16,12 +16,16 @@ import { type Provider, settings } from '../provider.ts';
 import type { Outcome } from '../sending.ts';
 import {
   type Addressed,
+  type AlarmOptions,
+  alarmSettings,
   defaultMaxInFlight,
   fitBody,
   MaxInFlight,
   makeQuiet,
   type PushMessage,
+  toAppleAlarm,
   toPushMessage,
+  withAlarm,
 } from './message.ts';
 
 const hosts = { production: 'https://api.push.apple.com', sandbox: 'https://api.sandbox.push.apple.com' } as const;
@@ -55,6 +59,7 @@ const Settings = settings({
     description: 'How long a message is kept for a device that is offline. Default: 2592000 at Apple’s discretion.',
   }),
   sound: optionalString({ minLength: 1, maxLength: 64, description: 'The sound to play. Default: default.' }),
+  ...alarmSettings,
   endpoint: apiEndpoint('that of the environment', 'a proxy'),
   max_in_flight: MaxInFlight,
   timeout_ms: TimeoutMs,
@@ -86,18 +91,18 @@ export const apns: Provider<typeof Settings> = {
     return device !== undefined && isAppleToken(device.token) && device.app === bundle_id;
   },
   open(options, { outbound }) {
-    const { team_id, key_id, bundle_id, environment = 'production', ttl_seconds, sound = 'default' } = options;
+    const { team_id, key_id, bundle_id, environment = 'production', ttl_seconds } = options;
+    const alarm = { ...options, sound: options.sound ?? 'default' };
     const endpoint = options.endpoint ?? hosts[environment];
     const tokens = new RenewedValue(() => signToken(options));
-    const post = async ({ id, address, content, createdAt }: Addressed, quiet = false): Promise<Outcome> => {
+    const post = async ({ id, address, content, createdAt, urgent }: Addressed, quiet = false): Promise<Outcome> => {
       const device = readDevice(address);
       if (!device || !isAppleToken(device.token)) {
         return { ok: false, retry: false, gone: true, reason: 'the address is not a device of APNs' };
       }
-      const chosen = toPushMessage(id, content);
-      const loud = { ...chosen, sound: chosen.sound ?? sound };
+      const loud = withAlarm(toPushMessage(id, content), urgent, alarm);
       const push = quiet ? makeQuiet(loud) : loud;
-      const body = fitBody(push.body, maxBytes.apns.body, text => serialize({ ...push, body: text }));
+      const body = fitBody(push.body, maxBytes.apns.body, text => serialize({ ...push, body: text }, alarm));
       if (!body) return { ok: false, retry: false, reason: 'the message is larger than 4 KB, the limit of APNs' };
       const found = await tokens.get();
       if ('failure' in found) return found.failure;
@@ -156,10 +161,16 @@ async function signToken({ team_id, key_id, private_key }: Account): Promise<Ren
   }
 }
 
-function serialize({ title, body, image, badge, sound, silent, data }: PushMessage): string {
+function serialize(push: PushMessage, alarm: AlarmOptions): string {
+  const { title, body, image, badge, silent, data } = push;
   const aps = silent
     ? { 'content-available': 1, badge }
-    : { alert: { title, body }, badge, sound, 'mutable-content': image === undefined ? undefined : 1 };
+    : {
+        alert: { title, body },
+        badge,
+        ...toAppleAlarm(push, alarm),
+        'mutable-content': image === undefined ? undefined : 1,
+      };
   return JSON.stringify({ ...data, ...(image !== undefined && { image }), aps });
 }
 

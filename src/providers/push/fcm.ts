@@ -18,17 +18,24 @@ import type { Outcome } from '../sending.ts';
 import { isAppleToken } from './apns.ts';
 import {
   type Addressed,
+  type AlarmOptions,
+  alarmSettings,
   defaultMaxInFlight,
   fitBody,
+  isAlarm,
   MaxInFlight,
   makeQuiet,
   type PushMessage,
+  toAppleAlarm,
   toPushMessage,
+  withAlarm,
 } from './message.ts';
 
 /** The longest that Google accepts. */
 const assertionMs = 3_600_000;
 const defaultEndpoint = 'https://fcm.googleapis.com';
+
+const channelId = { minLength: 1, maxLength: 255 } as const;
 
 const Settings = settings({
   service_account: Type.String({
@@ -48,10 +55,29 @@ const Settings = settings({
     description: 'How long a message is kept for a device that is offline. Default: 2419200 (four weeks).',
   }),
   sound: optionalString({ minLength: 1, maxLength: 64, description: 'The sound to play. Default: none.' }),
+  channel_id: optionalString({
+    ...channelId,
+    title: 'Android channel',
+    description: 'The Android notification channel of messages, as the app named it. Default: that of its manifest.',
+    examples: ['messages'],
+  }),
+  alarm_channel_id: optionalString({
+    ...channelId,
+    title: 'Android channel of alarms',
+    description:
+      'The Android notification channel of urgent messages: the app creates it with the sound and importance of an alarm. Default: channel_id.',
+    examples: ['alarms'],
+  }),
+  ...alarmSettings,
   endpoint: endpoint(defaultEndpoint, 'a proxy'),
   max_in_flight: MaxInFlight,
   timeout_ms: TimeoutMs,
 });
+
+interface FcmAlarm extends AlarmOptions {
+  channel_id?: string;
+  alarm_channel_id?: string;
+}
 
 interface ServiceAccount {
   project_id: string;
@@ -89,17 +115,18 @@ export const fcm: Provider<typeof Settings> = {
     return 'value' in token ? { ok: true } : token.failure;
   },
   open(options, { outbound }) {
-    const { endpoint = defaultEndpoint, ttl_seconds, sound, timeout_ms: timeoutMs } = options;
+    const { endpoint = defaultEndpoint, ttl_seconds, timeout_ms: timeoutMs } = options;
     const account = readAccount(options.service_account);
     const tokens = account && new RenewedValue(() => requestToken(outbound, account, timeoutMs));
-    const post = async ({ id, address, content }: Addressed, quiet = false): Promise<Outcome> => {
+    const post = async ({ id, address, content, urgent }: Addressed, quiet = false): Promise<Outcome> => {
       if (!account || !tokens) return notAnAccount;
       const device = readDevice(address);
       if (!device) return { ok: false, retry: false, gone: true, reason: 'the address is not a device' };
-      const push = toPushMessage(id, content);
-      const chosen = { ttlSeconds: ttl_seconds, sound, ...withoutUndefined(push) };
+      const push = withAlarm(toPushMessage(id, content), urgent, options);
+      const chosen = { ...push, ttlSeconds: push.ttlSeconds ?? ttl_seconds };
       const message = quiet ? makeQuiet(chosen) : chosen;
-      const body = fitBody(push.body, maxBytes.fcm.body, text => serialize(device.token, { ...message, body: text }));
+      const write = (text: string) => serialize(device.token, { ...message, body: text }, options);
+      const body = fitBody(push.body, maxBytes.fcm.body, write);
       if (!body) return { ok: false, retry: false, reason: 'the message is larger than 4 KB, the limit of FCM' };
       const found = await tokens.get();
       if ('failure' in found) return found.failure;
@@ -184,8 +211,10 @@ async function requestToken(
   return { failure: { ok: false, retry: true, reason: 'the token response could not be read' } };
 }
 
-function serialize(token: string, message: PushMessage): string {
+function serialize(token: string, message: PushMessage, options: FcmAlarm): string {
   const { title, body, image, badge, sound, collapseKey, ttlSeconds, priority = 'high', silent, data } = message;
+  const { channel_id, alarm_channel_id = channel_id } = options;
+  const isLoud = isAlarm(message);
   const ttl = ttlSeconds === undefined ? undefined : `${ttlSeconds}s`;
   const notification = silent ? undefined : { title, body, image };
   return JSON.stringify({
@@ -198,14 +227,25 @@ function serialize(token: string, message: PushMessage): string {
         priority: priority === 'high' ? 'HIGH' : 'NORMAL',
         ttl,
         // A message that is sent again replaces the first one.
-        notification: silent ? undefined : { sound, notification_count: badge, tag: collapseKey ?? data.belfry_id },
+        notification: silent
+          ? undefined
+          : {
+              channel_id: message.channel ?? (isLoud ? alarm_channel_id : channel_id),
+              // For Android 7 and earlier, which have no channels.
+              notification_priority: isLoud ? 'PRIORITY_MAX' : undefined,
+              sound,
+              notification_count: badge,
+              tag: collapseKey ?? data.belfry_id,
+            },
       },
       apns: {
         headers: {
           'apns-priority': priority === 'high' && !silent ? '10' : '5',
           'apns-collapse-id': collapseKey ?? data.belfry_id?.slice(0, 64),
         },
-        payload: { aps: { badge, sound: silent ? undefined : sound, 'content-available': silent ? 1 : undefined } },
+        payload: {
+          aps: { badge, ...toAppleAlarm(message, options), 'content-available': silent ? 1 : undefined },
+        },
       },
       webpush: ttlSeconds === undefined ? undefined : { headers: { TTL: String(ttlSeconds) } },
     },
@@ -241,10 +281,4 @@ function classify({ status, headers, json }: ProviderAnswer): Partial<Failure> |
     default:
       return undefined;
   }
-}
-
-function withoutUndefined(message: PushMessage): PushMessage {
-  return Object.fromEntries(
-    Object.entries(message).filter(([, value]) => value !== undefined),
-  ) as unknown as PushMessage;
 }

@@ -3,11 +3,16 @@
  * title and a text only, and is shown with the picture and the buttons of the message.
  */
 
+import { Type } from 'typebox';
 import { isObject } from '../../core/json.ts';
-import { optionalInteger } from '../../core/optional.ts';
+import { optionalBoolean, optionalInteger, optionalString } from '../../core/optional.ts';
 import type { Content } from '../../core/render/render.ts';
 import { headingOf, truncate } from '../chat-text.ts';
 import type { Outgoing } from '../sending.ts';
+
+/** How far a message may interrupt, https://developer.apple.com/documentation/usernotifications/unnotificationinterruptionlevel */
+const levels = ['passive', 'active', 'time-sensitive', 'critical'] as const;
+type Level = (typeof levels)[number];
 
 export interface PushMessage {
   title: string;
@@ -21,15 +26,64 @@ export interface PushMessage {
   priority?: 'high' | 'normal' | undefined;
   /** Shown by no device: only the app gets the data. */
   silent: boolean;
+  /** Absent: the platform's own, which is active. */
+  level?: Level | undefined;
+  /** The Android notification channel. */
+  channel?: string | undefined;
   /** For the app. Platforms allow only texts as values. */
   data: Record<string, string>;
 }
 
-export type Addressed = Pick<Outgoing, 'id' | 'address' | 'content' | 'createdAt'>;
+export type Addressed = Pick<Outgoing, 'id' | 'address' | 'content' | 'createdAt' | 'urgent'>;
 
 /** Returns a message that replaces one without another sound. */
 export function makeQuiet(message: PushMessage): PushMessage {
-  return { ...message, sound: undefined, priority: 'normal' };
+  return { ...message, sound: undefined, priority: 'normal', level: 'passive', channel: undefined };
+}
+
+/** Settings for urgent messages. */
+export const alarmSettings = {
+  alarm_sound: optionalString({
+    minLength: 1,
+    maxLength: 64,
+    description: 'The sound of urgent messages. Default: that of other messages.',
+  }),
+  critical_alerts: optionalBoolean({
+    description:
+      'Whether urgent messages sound although a device of Apple is muted or in a Focus. Apple must have granted the app the entitlement for critical alerts. Default: false, they are time-sensitive.',
+  }),
+  critical_volume: Type.Optional(
+    Type.Number({ minimum: 0, maximum: 1, description: 'The volume of critical alerts, from 0 to 1. Default: 1.' }),
+  ),
+};
+
+export interface AlarmOptions {
+  sound?: string | undefined;
+  alarm_sound?: string | undefined;
+  critical_alerts?: boolean | undefined;
+  critical_volume?: number | undefined;
+}
+
+/** Adds the sound and the level of the settings. Critical is what they allow only; otherwise such a message is time-sensitive. */
+export function withAlarm(push: PushMessage, urgent: boolean | undefined, options: AlarmOptions): PushMessage {
+  const wanted = push.level ?? (urgent ? 'critical' : undefined);
+  const level = wanted === 'critical' && !options.critical_alerts ? 'time-sensitive' : wanted;
+  const own = isAlarm({ level }) ? (options.alarm_sound ?? options.sound) : options.sound;
+  return { ...push, level, sound: push.sound ?? own };
+}
+
+export function isAlarm({ level }: Pick<PushMessage, 'level'>): boolean {
+  return level === 'critical' || level === 'time-sensitive';
+}
+
+/** Returns what Apple reads of level and sound, https://developer.apple.com/documentation/usernotifications/generating-a-remote-notification */
+export function toAppleAlarm({ level, sound, silent }: PushMessage, { critical_volume = 1 }: AlarmOptions): object {
+  if (silent) return {};
+  const isCritical = level === 'critical';
+  return {
+    sound: isCritical ? { critical: 1, name: sound ?? 'default', volume: critical_volume } : sound,
+    'interruption-level': level,
+  };
 }
 
 export const defaultMaxInFlight = 200;
@@ -66,6 +120,8 @@ export function toPushMessage(id: string, content: Content): PushMessage {
     ttlSeconds: ttl === undefined ? undefined : Math.min(ttl, maxTtlSeconds),
     priority: read('priority', value => value === 'high' || value === 'normal'),
     silent: data.silent === true,
+    level: read<Level>('interruption_level', value => levels.includes(value as Level)),
+    channel: read<string>('channel', isText),
     data: { ...toTexts(data.data), ...own },
   };
 }

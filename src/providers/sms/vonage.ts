@@ -66,7 +66,7 @@ export const vonage: Provider<typeof Settings> = {
     setup: 'Enter it in the settings of the application or account, as the inbound URL of messages.',
     isReady: options.webhook_secret !== undefined,
     anyoneMayAct: false,
-    verify: (request, now) => verifyVonage(request, options.webhook_secret ?? '', now),
+    verify: (request, { now }) => verifyVonage(request, options.webhook_secret ?? '', now),
     read(body) {
       const message: Fields = isJson(body) ? parseObject(body) : Object.fromEntries(readForm(body));
       const from = pick(message, 'from') ?? pick(message, 'msisdn');

@@ -1,6 +1,7 @@
 /** https://docs.opsgenie.com/docs/alert-api#create-alert */
 import { Type } from 'typebox';
 import { isObject } from '../../core/json.ts';
+import type { OccurrenceChange } from '../../core/message/message-updates.ts';
 import { truncate } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
 import { bearer, busy, field, readRetryAfter, sendHttp } from '../http-outcome.ts';
@@ -20,6 +21,14 @@ const Settings = settings({
 });
 
 const max = maxCharacters.opsgenie;
+
+const actions: Record<OccurrenceChange, string> = {
+  acknowledged: 'acknowledge',
+  snoozed: 'acknowledge',
+  reopened: 'unacknowledge',
+  resolved: 'close',
+  cancelled: 'close',
+};
 
 export const opsgenie: Provider<typeof Settings> = {
   name: 'opsgenie',
@@ -65,8 +74,7 @@ export const opsgenie: Provider<typeof Settings> = {
         }),
       {
         update: ({ id, change, note }) => {
-          const action = change === 'acknowledged' ? 'acknowledge' : 'close';
-          const path = `/${encodeURIComponent(id)}/${action}?identifierType=alias`;
+          const path = `/${encodeURIComponent(id)}/${actions[change]}?identifierType=alias`;
           return post(path, { source: 'Belfry', note: truncate(note, max.note) });
         },
       },

@@ -70,8 +70,14 @@ export const pagerduty: Provider<typeof Settings> = {
           client: 'Belfry',
         }),
       {
-        update: ({ id, change }) =>
-          post({ event_action: change === 'acknowledged' ? 'acknowledge' : 'resolve', dedup_key: id }),
+        // An acknowledged alert cannot be opened again: the next message of the occurrence creates another.
+        update: async ({ id, change }) =>
+          change === 'reopened'
+            ? { ok: true }
+            : post({
+                event_action: change === 'resolved' || change === 'cancelled' ? 'resolve' : 'acknowledge',
+                dedup_key: id,
+              }),
       },
     );
   },

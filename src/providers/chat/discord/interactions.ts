@@ -7,8 +7,10 @@ import { jsonResponse, type ShownButton } from '../../interactions.ts';
 import { maxCharacters } from '../../limits.ts';
 import type { Interactions } from '../../provider.ts';
 
+/** The name under which the command is registered. */
+const commandName = 'oncall';
 /** Types of interactions and of responses. */
-const [ping, pressed] = [1, 3];
+const [ping, commanded, pressed] = [1, 2, 3];
 const [pong, message, acknowledged] = [1, 4, 6];
 /** The message is shown only to the person who pressed. */
 const ephemeral = 64;
@@ -21,7 +23,7 @@ export function discordInteractions(publicKey: string | undefined, anyoneMayAct:
       'Enter it in the developer portal, under General Information of the application, as the Interactions Endpoint URL.',
     isReady: publicKey !== undefined,
     anyoneMayAct,
-    verify({ headers, bytes }, now) {
+    verify({ headers, bytes }, { now }) {
       if (publicKey === undefined) return forged('the channel has no public key to verify the signature with');
       const time = headers['x-signature-timestamp'];
       const signature = headers['x-signature-ed25519'] ?? '';
@@ -39,8 +41,12 @@ export function discordInteractions(publicKey: string | undefined, anyoneMayAct:
       // The user of an interaction in a server is part of the member.
       const user = event.user ?? (event.member as { user?: unknown } | undefined)?.user;
       const [token, id] = [pick(event, 'data', 'custom_id'), pick(user, 'id')];
+      if (event.type === commanded && pick(event, 'data', 'name') === commandName && id !== undefined) {
+        const command = { text: pick(event, 'data', 'options', 0, 'value') ?? '', id: pick(event, 'id') ?? '' };
+        return { command, addresses: [id], name: pick(user, 'username') ?? id };
+      }
       if (event.type !== pressed || token === undefined || id === undefined)
-        throw new Error('is neither a ping nor a pressed button');
+        throw new Error('is neither a ping, nor a pressed button, nor the command /oncall');
       return { token, addresses: [id], name: pick(user, 'username') ?? id };
     },
     answer: async text =>

@@ -4,8 +4,8 @@ import { parseObject, pick, readForm } from '../../feedback/payload.ts';
 import { checkSignature, checkTime, hmac, shortWindowMs } from '../../feedback/signatures.ts';
 import { join } from '../../fields.ts';
 import { bearer, field, sendHttp } from '../../http-outcome.ts';
-import { answerTimeoutMs, nothingToSay, type ShownButton } from '../../interactions.ts';
-import type { Interactions } from '../../provider.ts';
+import { answerTimeoutMs, jsonResponse, nothingToSay, type ShownButton } from '../../interactions.ts';
+import type { Interaction, Interactions } from '../../provider.ts';
 
 interface SlackApp {
   token: string;
@@ -17,10 +17,11 @@ interface SlackApp {
 export function slackInteractions({ token, endpoint, signing_secret = '', anyone_may_act }: SlackApp): Interactions {
   return {
     where: 'in Slack',
-    setup: 'Enter it in the settings of the app, under Interactivity & Shortcuts, as the Request URL.',
+    setup:
+      'Enter it in the settings of the app, under Interactivity & Shortcuts, as the Request URL, and under Slash Commands for /oncall.',
     isReady: signing_secret !== '',
     anyoneMayAct: anyone_may_act,
-    verify({ headers, bytes }, now) {
+    verify({ headers, bytes }, { now }) {
       const time = headers['x-slack-request-timestamp'];
       const signed = Buffer.concat([Buffer.from(`v0:${time}:`), bytes]);
       const expected = signing_secret && `v0=${hmac('sha256', signing_secret, signed, 'hex')}`;
@@ -28,8 +29,10 @@ export function slackInteractions({ token, endpoint, signing_secret = '', anyone
       return signature.ok ? checkTime(time, now, shortWindowMs) : signature;
     },
     read(body) {
-      const payload = readForm(body).get('payload');
-      if (payload === undefined) throw new Error('has no form field payload');
+      const form = readForm(body);
+      if (form.get('command') !== undefined) return readCommand(form);
+      const payload = form.get('payload');
+      if (payload === undefined) throw new Error('has no form field payload or command');
       const event = parseObject({ bytes: Buffer.from(payload) });
       const value = pick(event, 'actions', 0, 'value');
       const user = pick(event, 'user', 'id');
@@ -56,7 +59,8 @@ export function slackInteractions({ token, endpoint, signing_secret = '', anyone
       });
       return found.ok && found.id !== undefined ? [found.id] : [];
     },
-    async answer(text, { answerTo }, { outbound }) {
+    async answer(text, { answerTo, command }, { outbound }) {
+      if (command) return jsonResponse({ response_type: 'ephemeral', text: escapeAngles(text ?? '') });
       if (text === undefined || answerTo === undefined) return nothingToSay;
       // What was asked for is done, whether or not the person can be shown an answer.
       await sendHttp(outbound, {
@@ -67,6 +71,18 @@ export function slackInteractions({ token, endpoint, signing_secret = '', anyone
       });
       return nothingToSay;
     },
+  };
+}
+
+/** https://docs.slack.dev/interactivity/implementing-slash-commands */
+function readCommand(form: ReturnType<typeof readForm>): Interaction {
+  const [user, id, room = ''] = [form.get('user_id'), form.get('trigger_id'), form.get('channel_id')];
+  if (user === undefined || id === undefined) throw new Error('has no form fields user_id and trigger_id');
+  const text = (form.get('text') ?? '').replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+  return {
+    command: { text, id },
+    addresses: [user, ...(room.startsWith('D') ? [room] : [])],
+    name: form.get('user_name') ?? user,
   };
 }
 

@@ -24,6 +24,7 @@ import { type Provider, settings } from '../../provider.ts';
 import { type Attachment, httpSender, type Outcome, type Sender, type SentMessage } from '../../sending.ts';
 import { slackInteractions } from './interactions.ts';
 import { type Message, toMessage } from './message.ts';
+import { slackGroup, slackGroupId } from './user-groups.ts';
 
 const defaultEndpoint = 'https://slack.com/api';
 
@@ -92,6 +93,19 @@ export const slack: Provider<typeof Settings> = {
     sendHttp(outbound, { ...bearer(token), url: join(endpoint, '/auth.test'), timeoutMs, errorText, classify }),
   interactions: ({ token, endpoint = defaultEndpoint, signing_secret, anyone_may_act = false }) =>
     slackInteractions({ token, endpoint, signing_secret, anyone_may_act }),
+  userGroups: {
+    id: slackGroupId,
+    refusesEmpty: true,
+    open: (group, { token, endpoint = defaultEndpoint }, { outbound, timeoutMs }) =>
+      slackGroup(group, (method, { headers, ...more }) =>
+        sendHttp(outbound, {
+          ...{ errorText, classify, timeoutMs, secrets: [token] },
+          url: join(endpoint, `/${method}`),
+          headers: { ...bearer(token).headers, ...headers },
+          ...more,
+        }),
+      ),
+  },
   open({ token, signing_secret, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const call = { ...bearer(token), timeoutMs: timeout_ms, errorText, classify };
     const lookups = new Map<string, { outcome: Promise<Outcome>; until: number }>();

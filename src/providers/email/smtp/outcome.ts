@@ -51,7 +51,7 @@ export function toFailure(thrown: unknown, isTransmitted: boolean, secrets: read
   );
   const isLocal = error instanceof OutboundError ? error.kind === 'local' : isLocalFailure({ ...error, code });
   if (isLocal && !isTransmitted) return { ok: false, retry: true, local: true, reason };
-  if (error instanceof OutboundError) return { ok: false, retry: error.kind !== 'refused', reason };
+  if (error instanceof OutboundError) return { ok: false, retry: !error.isFinal, reason };
   const replied = reply ? replyCodeOf(reply) : 0;
   if (reply && replied) {
     // Its owner can empty it, so it is not permanent, whatever the server says.

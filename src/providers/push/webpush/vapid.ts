@@ -1,14 +1,18 @@
 /** Web Push: RFC 8030, see crypto.ts for the body and the signature. An address is the whole subscription of the browser as JSON. */
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
+import { writeSubscription } from '../../../core/audience/device.ts';
 import { isObject } from '../../../core/json.ts';
 import { optionalInteger, optionalString } from '../../../core/optional.ts';
-import type { Content } from '../../../core/render/render.ts';
+import { truncate } from '../../chat-text.ts';
+import { parseObject, pick } from '../../feedback/payload.ts';
+import { genuine } from '../../feedback/signatures.ts';
 import { secretPartsOf, TimeoutMs } from '../../fields.ts';
 import { sendHttp } from '../../http-outcome.ts';
+import { jsonResponse, nothingToSay } from '../../interactions.ts';
 import { maxBytes } from '../../limits.ts';
 import { type Provider, settings } from '../../provider.ts';
-import { httpSender, type Outcome } from '../../sending.ts';
+import { httpSender, type Outcome, type Outgoing } from '../../sending.ts';
 import { fitBody } from '../message.ts';
 import { authorize, encrypt, generateKeys, readKeys, type SigningKey } from './crypto.ts';
 
@@ -41,7 +45,7 @@ const Settings = settings({
   urgency: Type.Optional(
     Type.Enum(['very-low', 'low', 'normal', 'high'], {
       description:
-        'How urgent messages are: a device that saves its battery may delay less urgent ones. Default: normal.',
+        'How urgent messages are: a device that saves its battery may delay less urgent ones. Default: normal; urgent messages are always high.',
     }),
   ),
   timeout_ms: TimeoutMs,
@@ -61,11 +65,29 @@ export const vapid: Provider<typeof Settings> = {
   // A message that is sent again replaces the first one only until the browser has fetched it: see `topic` below.
   dedupes: false,
   generates: { publicField: 'public_key', make: () => generateVapidKeys() },
+  shows: ['buttons'],
+  /** The browser signs nothing. Only it can decrypt the tokens of the buttons, which Belfry has signed. */
+  interactions: () => ({
+    where: 'by push',
+    isReady: true,
+    anyoneMayAct: false,
+    isTokenProof: true,
+    verify: () => genuine,
+    read(body) {
+      const press = parseObject(body);
+      const [token, endpoint] = [pick(press, 'token'), pick(press, 'subscription', 'endpoint')];
+      const [p256dh, auth] = ['p256dh', 'auth'].map(key => pick(press, 'subscription', 'keys', key));
+      if (!token || !endpoint || !p256dh || !auth) throw new Error('has no token and subscription');
+      return { token, addresses: [writeSubscription({ endpoint, keys: { p256dh, auth } })], name: 'browser' };
+    },
+    answer: async text => (text === undefined ? nothingToSay : jsonResponse({ text })),
+  }),
   open({ subject, public_key = '', private_key, ttl_seconds = 86_400, urgency = 'normal', timeout_ms }, { outbound }) {
     const key = readKeys(public_key, private_key);
-    return httpSender(async ({ id, address, content }): Promise<Outcome> => {
+    return httpSender(async (outgoing): Promise<Outcome> => {
+      const { id, address } = outgoing;
       if (!key) return refuse('the private key does not belong to the public key');
-      const payload = toPayload(id, content);
+      const payload = toPayload(outgoing);
       if (!payload) return refuse('the message is larger than 4 KB, the limit of push services');
       // At most 32 characters, and the same at every attempt.
       const topic = createHash('sha256').update(id).digest('base64url').slice(0, 32);
@@ -77,7 +99,7 @@ export const vapid: Provider<typeof Settings> = {
         'content-type': 'application/octet-stream',
         'content-encoding': 'aes128gcm',
         ttl: String(ttl_seconds),
-        urgency,
+        urgency: outgoing.urgent ? 'high' : urgency,
         topic,
       };
       return sendHttp(outbound, {
@@ -118,9 +140,23 @@ function toRequest(address: string, payload: string, key: SigningKey, subject: s
   }
 }
 
+const maxLabel = 40;
+
+/** Returns the buttons of a notification: browsers show two. Without a public address, there is nowhere to post them to. */
+function toActions({ buttons = [], interactionUrl }: Outgoing): object {
+  const find = (choice: string) => buttons.find(one => one.choice === choice);
+  const actions = [find('b') ?? find('a'), find('s')].flatMap(button => {
+    const { choice, label = '', token } = button ?? {};
+    return token === undefined ? [] : [{ choice, label: truncate(label, maxLabel), token }];
+  });
+  return interactionUrl === undefined || actions.length === 0 ? {} : { actions, respond_url: interactionUrl };
+}
+
 /** Returns the data for the page's service worker. A text that is too long, or that repeats the title, is shortened. */
-function toPayload(id: string, { title, text, data }: Content): string | undefined {
+function toPayload(outgoing: Outgoing): string | undefined {
+  const { id, tags, content } = outgoing;
+  const { title, text, data } = content;
   const rest = text === title || text.startsWith(`${title}\n`) ? text.slice(title.length).trim() : text;
-  const serialize = (body: string) => JSON.stringify({ id, title, body, ...(data !== undefined && { data }) });
-  return fitBody(rest, maxBytes.webPush.body, serialize);
+  const more = { ...(data !== undefined && { data }), organization: tags.organization, ...toActions(outgoing) };
+  return fitBody(rest, maxBytes.webPush.body, body => JSON.stringify({ id, title, body, ...more }));
 }
