@@ -1,14 +1,27 @@
 /** The buttons of messages in chats, for the engine. */
-import { type Button, signButtonToken, toButtons } from '../core/message/buttons.ts';
+import { titleOfAlert } from '../core/decision/bundle.ts';
+import type { TenantDelivery } from '../core/feedback/identify.ts';
+import {
+  type Button,
+  type ButtonChoice,
+  signButtonToken,
+  toBundleButtons,
+  toButtons,
+} from '../core/message/buttons.ts';
 import type { Content } from '../core/render/render.ts';
 import type { Delivery } from '../db/ledger/deliver/deliveries.ts';
 import type { Signer } from '../lib/secrets/signer.ts';
+import type { Bundle } from './messages.ts';
 import type { PlannedChannel } from './plans.ts';
 
 export type ButtonsFor = (
   delivery: Pick<Delivery, 'organization_id' | 'occurrence_id' | 'id' | 'step' | 'provider_index'>,
   channel: Pick<PlannedChannel, 'feedbackToken' | 'providers'>,
-  message: Pick<Content, 'actions'> & { acknowledgeUrl: string; locale: string | undefined },
+  message: Pick<Content, 'actions'> & {
+    acknowledgeUrl: string;
+    locale: string | undefined;
+    bundle?: Bundle | undefined;
+  },
 ) => { buttons?: Button[]; interactionUrl?: string };
 
 /** `baseUrl` is undefined when the public address is not configured: then services need to know where to post to. */
@@ -19,9 +32,20 @@ export function createButtons(signer: Signer, baseUrl: string | undefined): Butt
     message,
   ) => {
     const { provider } = channel.providers[provider_index]!;
-    if (!provider.shows?.includes('buttons') || (step === 0 && !message.actions)) return {};
+    const { bundle } = message;
+    if (!provider.shows?.includes('buttons') || (step === 0 && !message.actions && !bundle)) return {};
     const reference = { organizationId, occurrence, id };
-    const buttons = toButtons({ ...message, step }, choice => signButtonToken(reference, choice, signer.signShort));
+    const tokenOf = (of: TenantDelivery, choice: ButtonChoice) => signButtonToken(of, choice, signer.signShort);
+    const buttons = bundle
+      ? toBundleButtons(
+          { ...message, step },
+          tokenOf(reference, 'b'),
+          bundle.items.map(item => ({
+            title: titleOfAlert(item),
+            token: tokenOf({ organizationId, occurrence: item.occurrence_id, id: item.id }, 'a'),
+          })),
+        )
+      : toButtons({ ...message, step }, choice => tokenOf(reference, choice));
     if (buttons.length === 0) return {};
     if (baseUrl === undefined || !provider.interactions) return { buttons };
     return { buttons, interactionUrl: `${baseUrl}${interactionPath(channel.feedbackToken, provider.name)}` };

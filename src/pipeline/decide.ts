@@ -3,9 +3,12 @@ import {
   type Circumstances,
   decide,
   decideNotification,
+  personal,
   type Reason,
   selectChannels,
 } from '../core/decision/decide.ts';
+import type { VariantName } from '../core/decision/guards/variants.ts';
+import { decidePersonal } from '../core/decision/personal.ts';
 import type { JsonObject } from '../core/json.ts';
 import { priorities, priorityOf, type TriggerOptions } from '../core/trigger.ts';
 import type { RecipientRecord } from '../db/audience/recipients.ts';
@@ -28,10 +31,14 @@ export interface RecipientDecision {
   /** The delivery waits until then. */
   dueAt: Date | undefined;
   isUrgent: boolean;
+  /** The variant of the message, if there are two. */
+  variant?: VariantName;
+  /** How many messages to the same address the recipient's own rules ask for before this one; absent: none. */
+  turn?: number;
 }
 
 export interface DecisionPage {
-  /** At most one for each notification, channel and address. */
+  /** At most one for each notification, channel and address, and more by rules of the recipient. */
   decisions: RecipientDecision[];
   /** The start of the next page; null after the last page. */
   cursor: Cursor | null;
@@ -39,11 +46,30 @@ export interface DecisionPage {
   refused: { notification: PlannedNotification; reason: Reason }[];
   /** Notifications with steps, whose recipients are decided when each step is due. */
   stepped: PlannedNotification[];
+  /** Whether a fallback list was notified, because no one was on call. */
+  usesFallback: boolean;
   /** Whether a recipient named by the trigger was left out because of the organization's user limit. */
   isOverUserLimit: boolean;
 }
 
-interface DecisionRequest {
+/** Returns how many recipients would get a message; one who gets two notifications counts twice. */
+export function countRecipients(decisions: readonly RecipientDecision[]): number {
+  const reached = new Map<PlannedNotification, Set<RecipientRecord>>();
+  for (const decision of decisions) {
+    if (!isSent(decision)) continue;
+    const own = reached.get(decision.notification);
+    if (own) own.add(decision.recipient);
+    else reached.set(decision.notification, new Set([decision.recipient]));
+  }
+  let count = 0;
+  for (const own of reached.values()) count += own.size;
+  return count;
+}
+
+/** Returns whether a message is sent, now or later. */
+export const isSent = ({ reason, dueAt }: RecipientDecision): boolean => reason === undefined || dueAt !== undefined;
+
+export interface DecisionRequest {
   context: JsonObject;
   options: TriggerOptions;
   cursor: Cursor | null;
@@ -52,6 +78,9 @@ interface DecisionRequest {
   limit: number;
   /** Decides only this notification, such as one step of it. */
   only?: PlannedNotification;
+  /** Decides only notifications, and only recipients of them, for which these return true. */
+  includes?: (notification: PlannedNotification) => boolean;
+  takes?: (notification: PlannedNotification, userId: number) => boolean;
   /** Called before each evaluation of a tenant's expressions. */
   mark?: () => void;
 }
@@ -64,23 +93,24 @@ interface DecisionRequest {
 export async function decidePage(
   { plans, recipients }: { plans: Plans; recipients: RecipientReader },
   plan: EventPlan,
-  { context, options, cursor: from, limit, now, only, mark = () => {} }: DecisionRequest,
+  { context, options, cursor: from, limit, now, only, includes, takes, mark = () => {} }: DecisionRequest,
 ): Promise<DecisionPage> {
   const usable = await plans.listUsable(plan.organization.id, plan.project.id);
   const decisions = new Map<string, RecipientDecision>();
   const refused: DecisionPage['refused'] = [];
   const stepped: PlannedNotification[] = [];
   const pageTo = (cursor: Cursor | null): DecisionPage => {
-    return { decisions: [...decisions.values()], cursor, refused, stepped, isOverUserLimit };
+    return { decisions: [...decisions.values()], cursor, refused, stepped, usesFallback, isOverUserLimit };
   };
   let isOverUserLimit = false;
+  let usesFallback = false;
   let room = limit;
   const pause = slices();
   const isDeleted = from && !only && !plan.notifications.some(({ id }) => id === from.notification);
   const deleted = isDeleted ? planDeleted(from) : undefined;
   for (const notification of only ? [only] : [...(deleted ? [deleted] : []), ...plan.notifications]) {
     const { id } = notification;
-    if (from && id < from.notification) continue;
+    if ((from && id < from.notification) || includes?.(notification) === false) continue;
     const paused = pause();
     if (paused) await paused;
     mark();
@@ -98,25 +128,50 @@ export async function decidePage(
     // Computes and caches the keys here, where the work is sliced; grouping the page reads all of them at once.
     notification.digest?.keyOf(context);
     notification.throttle?.keyOf(context);
-    const channels = selectChannels(notification.channels, usable);
+    const named = notification.channels.filter(name => name !== personal);
+    const channels = selectChannels(named, usable);
+    const personalChannels = named.length < notification.channels.length ? selectChannels([personal], usable) : [];
     const circumstances = circumstancesOf(plan, notification, options, now);
+    const { isUrgent } = circumstances;
+    const add = (
+      channel: PlannedChannel,
+      recipient: RecipientRecord,
+      { address, reason, detail, dueAt }: Pick<RecipientDecision, 'address'> & Partial<RecipientDecision>,
+      turn = 0,
+    ) => {
+      const key = `${id} ${channel.id} ${address ?? `#${recipient.user_id}`} ${turn}`;
+      // The first one for an address wins.
+      if (decisions.has(key)) return;
+      const decided = { notification, channel, recipient, address, reason, detail, dueAt, isUrgent };
+      decisions.set(key, turn === 0 ? decided : { ...decided, turn });
+    };
     const { name, recipients: audience, version } = notification;
     // The rest of the recipients is also on record for channels that were removed since the first page.
     const before = from?.notification === id ? (from.definition?.channels ?? []) : [];
     const slugs = before.length === 0 ? notification.channels : [...new Set([...notification.channels, ...before])];
     const removed =
-      before.length === 0 ? [] : selectChannels(slugs, usable).filter(channel => !channels.includes(channel));
+      before.length === 0
+        ? []
+        : selectChannels(slugs, usable).filter(
+            channel => !channels.includes(channel) && !personalChannels.includes(channel),
+          );
     const definition = { name, recipients: audience, channels: slugs, version };
     const sources = sourcesOf(notification, plan, options);
     const resumed = from?.notification === id ? sources.findIndex(({ key }) => key === from.source) : -1;
     let after = resumed < 0 ? 0 : from!.after;
+    let found = from?.notification === id ? 1 : 0;
+    let isUncovered = false;
     for (const source of sources.slice(Math.max(0, resumed))) {
       if (room === 0) return pageTo({ notification: id, source: source.key, after, definition });
-      const page = { after, limit: room };
-      const { users, next, isOverLimit } = await recipients.read(plan, source, page, mark);
+      const page = { after, limit: room, now };
+      const { users: read, next, isOverLimit, gap } = await recipients.read(plan, source, page, mark);
+      found += read.filter(({ locked }) => !locked).length;
+      isUncovered ||= gap === 'schedule.no_one';
+      usesFallback ||= gap === 'schedule.fallback';
+      const users = takes ? read.filter(user => takes(notification, user.user_id)) : read;
       isOverUserLimit ||= isOverLimit ?? false;
       mark();
-      room = next === undefined ? Math.max(0, room - users.length) : 0;
+      room = next === undefined ? Math.max(0, room - read.length) : 0;
       for (const channel of removed.length === 0 ? channels : [...channels, ...removed]) {
         const refusal = reason ?? (removed.includes(channel) ? 'notification.channel' : undefined);
         for (const recipient of users) {
@@ -124,18 +179,21 @@ export async function decidePage(
           const paused = pause();
           if (paused) await paused;
           for (const decision of decide(channel, recipient, options, circumstances)) {
-            const { address, reason, detail, dueAt } = refusal ? { ...decision, ...refusedFor(refusal) } : decision;
-            const key = `${id} ${channel.id} ${address ?? `#${recipient.user_id}`}`;
-            // The first one for an address wins.
-            if (decisions.has(key)) continue;
-            const { isUrgent } = circumstances;
-            decisions.set(key, { notification, channel, recipient, address, reason, detail, dueAt, isUrgent });
+            add(channel, recipient, refusal ? { ...decision, ...refusedFor(refusal) } : decision);
           }
+        }
+      }
+      for (const recipient of personalChannels.length === 0 ? [] : users) {
+        const paused = pause();
+        if (paused) await paused;
+        for (const { channel, decision, turn } of decidePersonal(personalChannels, recipient, options, circumstances)) {
+          add(channel, recipient, reason ? { ...decision, ...refusedFor(reason) } : decision, turn);
         }
       }
       if (next !== undefined) return pageTo({ notification: id, source: source.key, after: next, definition });
       after = 0;
     }
+    if (isUncovered && found === 0) refused.push({ notification, reason: 'schedule.no_one' });
   }
   return pageTo(null);
 }

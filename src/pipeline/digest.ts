@@ -1,11 +1,14 @@
 /**
- * Decides which messages of a page are sent, go into a digest or are throttled. It runs in the transaction that stores the
+ * Decides which messages of a page are sent, go into a digest or a bundle, or are throttled. It runs in the transaction that stores the
  * page with digests and throttle counts locked, so that neither a crash nor another worker duplicates, splits or loses an
  * item.
  */
 import type pg from 'pg';
+import { bundleKey, bundleLimits, bundleNotification, createBundleId, isBundled } from '../core/decision/bundle.ts';
+import { canBeResolved } from '../core/decision/silences.ts';
 import { uuidv7 } from '../core/ids.ts';
 import type { JsonObject } from '../core/json.ts';
+import type { TriggerOptions } from '../core/trigger.ts';
 import { carriedDueAt } from '../db/ledger/digests/digest-items.ts';
 import {
   type DigestChange,
@@ -19,6 +22,7 @@ import {
 import type { TenantUses } from '../db/ledger/digests/throttle.ts';
 import type { RecipientDecision } from './decide.ts';
 import type { EventPlan } from './event-plan.ts';
+import type { PlannedChannel } from './plans.ts';
 import {
   findThrottleUses,
   groupThrottledMessages,
@@ -41,6 +45,8 @@ interface DigestItem {
   claim: DigestClaim;
   /** Whether the first item is sent immediately. */
   isFirstSent: boolean;
+  /** Whether it is a bundle of alerts. */
+  isBundle: boolean;
 }
 
 /** The digest items and throttled messages of a page. Positions are those of its decisions. */
@@ -63,39 +69,73 @@ export type Placement = 'refused' | 'sent' | { digest: OpenDigest; dueAt: Date }
 /** By position. Other messages stay as decided. */
 export type Placements = ReadonlyMap<number, Placement>;
 
+interface DigestPage {
+  context: JsonObject;
+  options: TriggerOptions;
+  decisions: readonly RecipientDecision[];
+  now: number;
+  /** The number of the step's run; absent: its notification has no steps. */
+  step?: number;
+}
+
 /** Collects the digest items and throttled messages of a page; undefined if there are none. */
 export function planDigests(
   plan: EventPlan,
-  context: JsonObject,
-  decisions: readonly RecipientDecision[],
+  { context, options, decisions, now, step }: DigestPage,
 ): DigestPlan | undefined {
   const keys = new Map<number, string>();
+  const organizationId = plan.organization.id;
+  const receiverFor = ({ channel, recipient, address }: RecipientDecision): Receiver => ({
+    ...{ organizationId, channel, userId: recipient.user_id, address: address! },
+  });
   const itemOf = (position: number, closesAt: Date): DigestItem => {
-    const { notification, channel, recipient, address } = decisions[position]!;
-    const { id, digest, throttle: rule } = notification;
+    const decision = decisions[position]!;
+    const { id, digest, throttle: rule } = decision.notification;
     const key = keys.get(id) ?? (digest ?? rule)!.keyOf(context);
     keys.set(id, key);
-    return {
-      claim: {
-        organizationId: plan.organization.id,
-        eventId: plan.id,
-        notificationId: id,
-        channelId: channel.id,
-        // A room is the same recipient, whichever user was found first.
-        recipientId: channel.reach === 'room' ? 0 : recipient.user_id,
-        userId: recipient.user_id,
-        address: address!,
-        key,
-        closesAt,
-      },
-      isFirstSent: digest?.isFirstSent ?? false,
-    };
+    const claim = { ...toClaim(receiverFor(decision)), eventId: plan.id, notificationId: id, key, closesAt };
+    return { claim, isFirstSent: digest?.isFirstSent ?? false, isBundle: false };
   };
   const items = new Map<number, DigestItem>();
-  for (const [position, { reason, dueAt }] of decisions.entries())
+  for (const [position, decision] of decisions.entries()) {
+    const { reason, dueAt, channel } = decision;
     if (reason === 'digest') items.set(position, itemOf(position, dueAt!));
+    else if (reason === undefined && isBundled(canBeResolved(options), channel))
+      items.set(position, bundleItemOf({ ...receiverFor(decision), isUrgent: decision.isUrgent, step }, now));
+  }
   const throttled = groupThrottledMessages(plan, context, decisions);
   return items.size + throttled.length === 0 ? undefined : { throttled, items, overflowItem: itemOf };
+}
+
+interface Receiver {
+  organizationId: number;
+  channel: Pick<PlannedChannel, 'id' | 'reach'>;
+  userId: number;
+  address: string;
+}
+
+/** An alert to a user by a channel. */
+export interface Alert extends Receiver {
+  isUrgent: boolean;
+  step: number | undefined;
+}
+
+/** Collects alerts that were decided earlier, and are due now. */
+export function planAlerts(alerts: readonly Alert[], now: number): DigestPlan {
+  const items = new Map(alerts.map((alert, position) => [position, bundleItemOf(alert, now)]));
+  return { throttled: [], items, overflowItem: position => items.get(position)! };
+}
+
+function bundleItemOf(alert: Alert, now: number): DigestItem {
+  const closesAt = new Date(now + bundleLimits.windowMs);
+  const claim = { ...toClaim(alert), eventId: 0, notificationId: bundleNotification, key: bundleKey(alert), closesAt };
+  return { claim, isFirstSent: true, isBundle: true };
+}
+
+function toClaim({ organizationId, channel, userId, address }: Receiver) {
+  // A room is the same recipient, whichever user was found first.
+  const recipientId = channel.reach === 'room' ? 0 : userId;
+  return { organizationId, channelId: channel.id, recipientId, userId, address };
 }
 
 /** Applies throttles and adds items to digests, in the transaction that stores the pages. Returns the placements of each page. */
@@ -107,7 +147,10 @@ export async function applyDigests(
   const open = (claims: readonly DigestClaim[]) =>
     openDigestsAcrossTenants(
       client,
-      claims.map(claim => ({ ...claim, id: uuidv7(now) })),
+      claims.map(claim => ({
+        ...claim,
+        id: claim.notificationId === bundleNotification ? createBundleId(now) : uuidv7(now),
+      })),
     );
   const messages = plans.flatMap(one => one.throttled);
   const placed = await placeAll(plans, now, { open, readUses: () => lockThrottleUses(client, messages) });
@@ -169,6 +212,8 @@ async function placeAll(plans: readonly DigestPlan[], now: number, { open, readU
     if (placements[page]!.get(position) === 'refused' || plans[page]!.stored?.has(position)) continue;
     const target = targetOf(targets, item);
     const placed = placeItem(target);
+    // It is sent as it was decided.
+    if (placed === 'send' && item.isBundle) continue;
     const placement = { digest: target, dueAt: placed === 'carry' ? target.closesAt : carriedDueAt };
     placements[page]!.set(position, placed === 'send' ? 'sent' : placement);
   }

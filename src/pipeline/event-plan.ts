@@ -1,6 +1,8 @@
 /** Compiles the stored definition of an event into its plan: filters, keys and times become functions. */
-import type { DecisionNotification } from '../core/decision/decide.ts';
+
+import { type DecisionNotification, personal } from '../core/decision/decide.ts';
 import { compileDigestEnd, type Digest, digestLimits } from '../core/decision/digest.ts';
+import { type CanaryRule, canaryRule } from '../core/decision/guards/canary.ts';
 import { generalCategory, type Topic } from '../core/decision/preferences.ts';
 import {
   asksForAcknowledgement,
@@ -31,6 +33,8 @@ export interface PlannedNotification extends DecisionNotification {
   digest: PlannedDigest | undefined;
   /** The maximum number of items in the message of a digest; undefined without digests. */
   maxItems: number | undefined;
+  /** Undefined when all recipients get it at once. */
+  canary: CanaryRule | undefined;
   /** Undefined when all recipients are notified immediately. */
   steps: PlannedSteps | undefined;
   /** Whether the recipients are those of a step, to which recipients named by the trigger are not added. */
@@ -43,7 +47,11 @@ export interface PlannedSteps {
   runs: StepRun[];
   giveUpMs: number;
   asksForAcknowledgement: boolean;
+  /** How long an acknowledgement holds; undefined: for good. */
+  acknowledgementExpiresMs: number | undefined;
   notifyResolved: boolean;
+  /** Whether each recipient has to acknowledge. */
+  acknowledgedByEach: boolean;
 }
 
 export interface PlannedStep {
@@ -53,6 +61,16 @@ export interface PlannedStep {
   unless: string | undefined;
   /** The compiled expression that skips a recipient; undefined when `unless` is a keyword or absent. */
   isSkipped: ((facts: unknown) => boolean) | undefined;
+  /** Whether each run notifies one recipient only. */
+  rotates: boolean;
+}
+
+/** Names the recipients of a step that has its own; null if it has the notification's. */
+export function describeOwnRecipients({ recipients, hasOwnRecipients }: PlannedNotification): string | null {
+  if (!hasOwnRecipients) return null;
+  const { list, schedule, offset = 0 } = recipients;
+  const onCall = schedule === undefined ? [] : [`on call: ${schedule}${offset > 0 ? ` +${offset}` : ''}`];
+  return [...(list === undefined ? [] : [list]), ...onCall].join(', ') || null;
 }
 
 export interface PlannedThrottle {
@@ -102,11 +120,12 @@ function maxItemsOf({ digest, throttle }: NotificationRow): number | undefined {
 
 function planSteps(
   steps: readonly Step[],
-  { give_up_after, notify_resolved }: NotificationRow,
+  { give_up_after, notify_resolved, acknowledgement_expires, ack }: NotificationRow,
   base: PlannedNotification,
 ): PlannedSteps {
   return {
-    steps: steps.map(({ channels, recipients, unless }) => ({
+    steps: steps.map(({ channels, recipients, unless, round_robin: rotates = false }) => ({
+      rotates,
       notification: {
         ...base,
         channels,
@@ -121,11 +140,16 @@ function planSteps(
     runs: listRuns(steps),
     giveUpMs: giveUpMs(give_up_after),
     asksForAcknowledgement: asksForAcknowledgement(steps),
+    acknowledgementExpiresMs: acknowledgement_expires === null ? undefined : parseDuration(acknowledgement_expires),
     notifyResolved: notify_resolved,
+    acknowledgedByEach: ack === 'each',
   };
 }
 
-function planNotification(row: NotificationRow): PlannedNotification {
+/** What is sent by the recipients' own rules goes on until someone acknowledges: it is a single step. */
+function planNotification(given: NotificationRow): PlannedNotification {
+  const { channels } = given;
+  const row = !given.steps && channels.includes(personal) ? { ...given, steps: [{ channels }] } : given;
   const base = planBase(row);
   return row.steps ? { ...base, steps: planSteps(row.steps, row, base) } : base;
 }
@@ -133,21 +157,36 @@ function planNotification(row: NotificationRow): PlannedNotification {
 /** Plans a notification that was deleted during its fan-out, so that the rest of its recipients is put on record. */
 export function planDeleted({ notification: id, definition }: Cursor): PlannedNotification | undefined {
   if (!definition) return undefined;
-  const none = { filter: null, environs: null, extra_context: {}, priority: null, throttle: null, digest: null };
-  const noSteps = { steps: null, give_up_after: null, notify_resolved: false };
+  const none = {
+    filter: null,
+    environs: null,
+    extra_context: {},
+    priority: null,
+    throttle: null,
+    digest: null,
+    canary: null,
+  };
+  const noSteps = {
+    steps: null,
+    give_up_after: null,
+    acknowledgement_expires: null,
+    ack: null,
+    notify_resolved: false,
+  };
   return planBase({ id, active: false, ...definition, channels: [...definition.channels], ...none, ...noSteps });
 }
 
 /** Plans an event that was deleted during a fan-out: only the notification in the cursor is still known. */
 export function planDeletedEvent(organizationId: number, projectId: number): EventPlan {
   const unnamed = { slug: '', name: '' };
-  const limits = { deliveries_per_trigger: null, timezone: null, quiet_hours: null, max_per_day: null };
+  const limits = { deliveries_per_trigger: null, timezone: null, quiet_hours: null, max_per_day: null, guard: null };
   return {
     id: 0,
     ...unnamed,
     active: false,
-    paused: false,
-    paused_keys: [],
+    paused: null,
+    paused_keys: {},
+    guard: null,
     application: { id: 0, ...unnamed },
     project: { id: projectId, ...unnamed },
     organization: { id: organizationId, ...unnamed, ...limits },
@@ -174,6 +213,7 @@ function planBase(row: NotificationRow): PlannedNotification {
     throttle: row.throttle ? planThrottle(row.throttle) : undefined,
     digest: row.digest ? planDigest(row.digest) : undefined,
     maxItems: maxItemsOf(row),
+    canary: row.canary && !row.steps && !row.digest ? canaryRule(row.canary) : undefined,
     steps: undefined,
     version: row.version,
   };

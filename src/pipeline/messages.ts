@@ -2,9 +2,12 @@
  * Renders the message of a delivery for the engine, for simulation and for the history. Templates have access to the user,
  * the event and its parents, the keys of the context, and extra context.
  */
+import { bundleScope } from '../core/decision/bundle.ts';
 import { digestScope } from '../core/decision/digest.ts';
+import type { VariantName } from '../core/decision/guards/variants.ts';
 import { AppError } from '../core/errors.ts';
-import type { JsonObject } from '../core/json.ts';
+import { withContextAt } from '../core/history/earlier-contexts.ts';
+import { isObject, type JsonObject } from '../core/json.ts';
 import type { RenderedLinks } from '../core/render/footer.ts';
 import type { Content, MessageContent, RenderOptions } from '../core/render/render.ts';
 import type { RecipientRecord } from '../db/audience/recipients.ts';
@@ -12,24 +15,39 @@ import type { OccurrenceFacts } from '../db/history/occurrences.ts';
 import type { Delivery } from '../db/ledger/deliver/deliveries.ts';
 import type { DigestItems } from '../db/ledger/digests/digests.ts';
 import { resolutionRun } from '../db/ledger/steps/steps.ts';
+import { currentTime } from '../lib/time/clock.ts';
 import type { EventPlan } from './event-plan.ts';
 import type { PlannedChannel, PlannedMessage, Plans, StoredMessage } from './plans.ts';
 import { describeUser, type UserFacts } from './recipients.ts';
-import { type RenderContext, renderContextOf } from './rendering/render-snapshots.ts';
+import { bundleContextOf, type RenderContext, renderContextOf } from './rendering/render-snapshots.ts';
 
 export interface MessageContext {
-  delivery: Pick<Delivery, 'address' | 'notification_id' | 'version'> & { step?: number };
+  delivery: Pick<Delivery, 'address' | 'notification_id' | 'version'> & {
+    step?: number;
+    variant?: VariantName | null;
+    digest_id?: string | null;
+    created_at?: Date;
+  };
   occurrence: MessageOccurrence;
   recipient: RecipientRecord;
   channel: PlannedChannel;
   plan: EventPlan;
   /** The items of a digest; absent for a single message. */
   digestItems?: DigestItems;
+  /** The time of sending, for who is on call. Default: now. */
+  at?: number;
   /** Called right before rendering. */
   mark?: () => void;
 }
 
-type MessageOccurrence = Pick<OccurrenceFacts, 'id' | 'context' | 'correlation_id' | 'created_at'>;
+type MessageOccurrence = Pick<OccurrenceFacts, 'id' | 'context' | 'correlation_id' | 'created_at'> &
+  Partial<Pick<OccurrenceFacts, 'earlier_contexts'>>;
+
+/** The items of a digest as templates see them. */
+interface DigestEntries {
+  items: Pick<DigestItems['items'][number], 'context' | 'created_at'>[];
+  count: number;
+}
 
 interface RenderedMessage {
   content: Content;
@@ -41,6 +59,8 @@ interface RenderedMessage {
   /** Empty if there is nothing to acknowledge, or no public address. */
   acknowledgeUrl: string;
   locale: string | undefined;
+  /** Set if it is a message about several alerts. */
+  bundle: Bundle | undefined;
 }
 
 /**
@@ -48,16 +68,42 @@ interface RenderedMessage {
  * put into its layout, which saves half of the work.
  */
 export async function renderDelivery(plans: Plans, context: MessageContext, html = true): Promise<RenderedMessage> {
-  const { delivery, occurrence, recipient, channel, plan } = context;
+  const { delivery, recipient, channel, plan } = context;
   const { notification_id, version, address } = delivery;
+  const occurrence = withContextAt(context.occurrence, delivery.created_at);
   const { step = 0 } = delivery;
-  const message = await plans.findMessage(plan.organization.id, notification_id, version, step === resolutionRun);
-  if (!message) throw new AppError('template.failed', 'the message of this notification has been deleted');
-  const renderContext = renderContextOf(plan, channel, notification_id);
-  const links = plans.linksFor(recipient, plan.topic.category, channel.type);
-  const acknowledge_url = step > 0 ? plans.acknowledgeUrlFor(recipient, occurrence.id, channel.reach) : '';
   const { digestItems } = context;
-  const details = { address, links, acknowledge_url, step, digestItems };
+  const bundle = bundleIn(digestItems, delivery.digest_id);
+  const message = bundle
+    ? await plans.bundleMessage(plan.organization.id)
+    : await plans.findMessage(plan.organization.id, notification_id, version, {
+        isResolution: step === resolutionRun,
+        variant: delivery.variant ?? null,
+      });
+  if (!message) throw new AppError('template.failed', 'the message of this notification has been deleted');
+  const { schedules } = message;
+  const oncall =
+    schedules.length > 0 ? await plans.describeOnCall(plan, schedules, context.at ?? currentTime()) : undefined;
+  const renderContext = {
+    ...(bundle ? bundleContextOf(plan, channel) : renderContextOf(plan, channel, notification_id)),
+    ...(oncall && { oncall }),
+  };
+  // Alerts of a bundle may be of several categories.
+  const links = bundle ? undefined : plans.linksFor(recipient, plan.topic.category, channel.type);
+  const acknowledgeUrlOf = (id: string) => plans.acknowledgeUrlFor(recipient, id, channel.reach);
+  const acknowledge_url = bundle
+    ? bundleUrlOf(bundle, step, acknowledgeUrlOf)
+    : step > 0
+      ? acknowledgeUrlOf(occurrence.id)
+      : '';
+  const details = {
+    address,
+    links,
+    acknowledge_url,
+    step,
+    digestItems,
+    ...(bundle && { bundle: { ...bundle, acknowledgeUrlOf } }),
+  };
   const options = optionsFor(renderContext, occurrence, recipient, details);
   const sources = () => ({
     content: contentOf(message.source as unknown as StoredMessage),
@@ -70,7 +116,7 @@ export async function renderDelivery(plans: Plans, context: MessageContext, html
     { ...options, layout: message.compiledLayout, html },
     context.mark,
   );
-  return { content, message, renderContext, links, acknowledgeUrl: acknowledge_url, locale: options.locale };
+  return { content, message, renderContext, links, acknowledgeUrl: acknowledge_url, locale: options.locale, bundle };
 }
 
 export function contentOf({ message, overrides }: StoredMessage): MessageContent {
@@ -82,7 +128,27 @@ interface MessageDetails {
   links: RenderedLinks | undefined;
   acknowledge_url: string;
   step: number;
-  digestItems?: DigestItems | undefined;
+  digestItems?: DigestEntries | undefined;
+  bundle?: (Bundle & { acknowledgeUrlOf: (occurrenceId: string) => string }) | undefined;
+}
+
+/** Several alerts in one message. */
+export interface Bundle {
+  id: string;
+  items: DigestItems['items'];
+  count: number;
+  critical: number;
+}
+
+/** Returns the bundle that a delivery carries. A bundle of one alert is sent as the message of that alert. */
+export function bundleIn(items: DigestItems | undefined, id: string | null | undefined): Bundle | undefined {
+  const isBundle = items?.critical !== undefined && items.count > 1 && id;
+  return isBundle ? { id, items: items.items, count: items.count, critical: items.critical! } : undefined;
+}
+
+/** The link that acknowledges all alerts of a bundle. */
+export function bundleUrlOf({ id }: Bundle, step: number, urlOf: (id: string) => string): string {
+  return step >= 0 ? urlOf(id) : '';
 }
 
 /** Returns the render options. Belfry's own variables override context keys of the same name, which remain available as `context.…`. */
@@ -90,9 +156,10 @@ export function optionsFor(
   renderContext: RenderContext,
   occurrence: MessageOccurrence,
   recipient: UserFacts & Pick<RecipientRecord, 'memberships'>,
-  { address, links, acknowledge_url, step, digestItems }: MessageDetails,
+  { address, links, acknowledge_url, step, digestItems, bundle }: MessageDetails,
 ): RenderOptions {
-  const { extra_context, event, application, application_id, project, organization, channel } = renderContext;
+  const { extra_context, event, application, application_id, project, organization, channel, oncall } = renderContext;
+  const ownOnCall = occurrence.context.oncall ?? extra_context.oncall;
   const createdAt = occurrence.created_at.toISOString();
   return {
     medium: channel.type,
@@ -106,7 +173,11 @@ export function optionsFor(
       // Empty if there are none, so that templates can test for them. A context may define its own.
       ...(links ?? { unsubscribe_url: '', preferences_url: '', ...ownLinks(occurrence.context) }),
       ...(acknowledge_url || occurrence.context.acknowledge_url === undefined ? { acknowledge_url } : {}),
-      ...(renderContext.max_items !== undefined && toScope(digestItems ?? { items: [occurrence], count: 1 })),
+      ...(bundle
+        ? bundleScope(bundle.items, bundle, step < 0 ? () => '' : bundle.acknowledgeUrlOf)
+        : renderContext.max_items !== undefined && toScope(digestItems ?? { items: [occurrence], count: 1 })),
+      // A context may have its own, except for names of schedules.
+      ...(oncall && { oncall: { ...(isObject(ownOnCall) && ownOnCall), ...oncall } }),
       context: occurrence.context,
       user: describeUser(recipient),
       event,
@@ -128,7 +199,7 @@ export function optionsFor(
 }
 
 /** A single message of a notification with a digest is rendered as a digest of one, so that its template handles one case. */
-function toScope({ items, count }: DigestItems): Record<string, unknown> {
+function toScope({ items, count }: DigestEntries): Record<string, unknown> {
   return { ...digestScope(items, count) };
 }
 

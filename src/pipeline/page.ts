@@ -1,6 +1,8 @@
 /** A page of recipients, decided for an occurrence or for a run of a step: which deliveries it becomes. */
 import { allowedDeliveries } from '../core/configuration/limits.ts';
 import { isExcludedByTrigger, type Reason } from '../core/decision/decide.ts';
+import { canBeResolved } from '../core/decision/silences.ts';
+import { writeRun } from '../core/decision/steps.ts';
 import { priorityOf, type TriggerOptions } from '../core/trigger.ts';
 import type { RecipientRecord } from '../db/audience/recipients.ts';
 import type { OccurrenceFacts } from '../db/history/occurrences.ts';
@@ -47,8 +49,15 @@ export function planPage(
 
 /** Returns what sending needs to know. */
 export function toFacts(occurrence: ClaimedOccurrence): OccurrenceFacts {
-  const { attachments = null } = occurrence.options as TriggerOptions;
-  return { ...occurrence, attachments };
+  const options = occurrence.options as TriggerOptions;
+  const attachments = options.attachments ?? null;
+  // What is decided now has the context of now.
+  return { ...occurrence, earlier_contexts: null, attachments, is_keyed: canBeResolved(options) };
+}
+
+/** Returns why an occurrence has other recipients than it should, or none. */
+export function reasonOf(page: DecisionPage): Reason {
+  return page.usesFallback ? 'schedule.fallback' : reasonForNoDeliveries(page);
 }
 
 /** Returns why an occurrence has no deliveries: its trigger excluded everyone, its filters did, or there are no recipients. */
@@ -58,7 +67,7 @@ export function reasonForNoDeliveries({ decisions, refused, stepped }: DecisionP
 }
 
 export function planDelivery(
-  { notification, channel, recipient, address, reason, detail, dueAt }: RecipientDecision,
+  { notification, channel, recipient, address, reason, detail, dueAt, turn, variant }: RecipientDecision,
   occurrence: OccurrenceFacts,
   priority: number,
   step?: number,
@@ -75,7 +84,8 @@ export function planDelivery(
     detail: detail ?? null,
     user_version: recipient.version,
     digest_id: null,
-    ...(step !== undefined && { step }),
+    ...(step !== undefined && { step: writeRun(step, turn) }),
+    ...(variant && { variant }),
     type: channel.type,
     isLimited: isLimited(channel),
     recipient,

@@ -3,11 +3,16 @@
  * cached until a change of the organization is announced.
  */
 import type { DecisionChannel } from '../core/decision/decide.ts';
+import { contentOfVariant, type VariantName, type VariantTexts } from '../core/decision/guards/variants.ts';
+import { Silences } from '../core/decision/silences.ts';
 import { AppError } from '../core/errors.ts';
 import { retryMsOf } from '../core/history/retries.ts';
+import type { VisibleUsers } from '../core/identity/visible-users.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import { lookUp } from '../core/lookup.ts';
+import { bundleMessage } from '../core/message/bundle-message.ts';
 import { defaultLayout } from '../core/render/layout-default.ts';
+import { findMentionedSchedules, type OnCallVariable } from '../core/render/on-call.ts';
 import {
   type CompiledLayout,
   type CompiledMessage,
@@ -17,6 +22,8 @@ import {
 } from '../core/render/render.ts';
 import { toResolvedMessage } from '../core/render/resolved.ts';
 import { fold } from '../core/text/text.ts';
+import { listSchedules } from '../db/audience/on-call/schedules.ts';
+import { findPeople, type Person } from '../db/audience/users.ts';
 import {
   type ChannelRow,
   findEventPlan,
@@ -26,12 +33,15 @@ import {
 } from '../db/configuration/plans.ts';
 import { listRows } from '../db/configuration/rows.ts';
 import type { Db } from '../db/connection/pool.ts';
+import { listOpenSilences } from '../db/history/silences/silences.ts';
 import type { AnnouncedCache, Entries } from '../lib/caching/announced-cache.ts';
 import type { Cipher } from '../lib/secrets/cipher.ts';
+import { currentTime } from '../lib/time/clock.ts';
 import type { Provider, Providers } from '../providers/provider.ts';
 import { openSecrets } from './channel-secrets.ts';
 import { type EventPlan, planEvent } from './event-plan.ts';
 import type { AcknowledgeUrlFor, LinksFor } from './message-links.ts';
+import { describeOnCall, type PlannedSchedule, planSchedule } from './on-call.ts';
 import type { Rendering } from './rendering/rendering.ts';
 
 export interface PlannedProvider {
@@ -71,6 +81,8 @@ export interface PlannedMessage extends CompiledMessage {
   /** The sources that the message and its layout were compiled from. */
   source: Json;
   layoutSource: string;
+  /** Slugs of the schedules that the message or its layout names as `oncall.…`. */
+  schedules: readonly string[];
 }
 
 interface PlannedLayout {
@@ -85,6 +97,8 @@ interface PlannedLayout {
 export interface StoredMessage {
   message: MessageContent;
   overrides: NonNullable<MessageContent['overrides']>;
+  /** The texts of the second variant. */
+  variant?: VariantTexts;
 }
 
 /** A subset of Deps, which itself contains the plans. */
@@ -108,6 +122,10 @@ export class Plans {
   readonly #messages: Entries<PlannedMessage> = new Map();
   readonly #layouts: Entries<PlannedLayout[]> = new Map();
   readonly #suppresses: Entries<boolean> = new Map();
+  readonly #silences: Entries<Silences> = new Map();
+  readonly #schedules: Entries<PlannedSchedule> = new Map();
+  /** The names of users on call. */
+  readonly #people: Entries<Person[]> = new Map();
 
   constructor(deps: PlanDeps & { rendering: Rendering; linksFor?: LinksFor; acknowledgeUrlFor?: AcknowledgeUrlFor }) {
     this.#deps = deps;
@@ -153,6 +171,63 @@ export class Plans {
     return suppresses ?? false;
   }
 
+  /** Returns the silences of the organization, at once if they are cached. */
+  findSilences(organizationId: number): Silences | Promise<Silences> {
+    const { db, cache } = this.#deps;
+    const silences = cache.getOrRead(
+      this.#silences,
+      String(organizationId),
+      async () => new Silences(await listOpenSilences(db, organizationId)),
+      () => organizationId,
+    );
+    return silences as Silences | Promise<Silences>;
+  }
+
+  /** Returns undefined when the schedule has been deleted. */
+  async findSchedule(organizationId: number, projectId: number, slug: string): Promise<PlannedSchedule | undefined> {
+    const { db, cache } = this.#deps;
+    return cache.getOrRead(
+      this.#schedules,
+      `${organizationId}/${projectId}/${slug}`,
+      async () => {
+        // Those that are over no longer decide.
+        const from = new Date(currentTime());
+        const [row] = await listSchedules(db, organizationId, { project: { id: projectId }, slug, from });
+        return row && planSchedule(row);
+      },
+      () => organizationId,
+    );
+  }
+
+  /** Returns who is on call of some schedules, as templates see it; undefined if there are none of these slugs. */
+  async describeOnCall(
+    { organization, project }: { organization: { id: number }; project: { id: number } },
+    slugs: readonly string[],
+    instant: number,
+    visible: VisibleUsers = 'all',
+  ): Promise<Record<string, OnCallVariable> | undefined> {
+    const described: Record<string, OnCallVariable> = {};
+    for (const slug of slugs) {
+      const schedule = await this.findSchedule(organization.id, project.id, slug);
+      if (!schedule) continue;
+      const usernames = [...schedule.usersAt(instant, 0), ...schedule.turnAt(instant, 1).users];
+      const people = visible === 'none' ? [] : await this.#findPeople(organization.id, [...new Set(usernames)]);
+      described[slug] = describeOnCall(schedule, instant, people);
+    }
+    return Object.keys(described).length > 0 ? described : undefined;
+  }
+
+  async #findPeople(organizationId: number, usernames: string[]): Promise<Person[]> {
+    const { db, cache } = this.#deps;
+    const people = await cache.getOrRead(
+      this.#people,
+      `${organizationId}/${usernames.join('/')}`,
+      () => findPeople(db, organizationId, usernames),
+      () => organizationId,
+    );
+    return people ?? [];
+  }
+
   /** Lists the channels that events of a project may use: the project's own first, then the organization's. */
   async listUsable(organizationId: number, projectId: number): Promise<PlannedChannel[]> {
     const all = await this.listChannels(organizationId);
@@ -167,31 +242,38 @@ export class Plans {
     organizationId: number,
     notificationId: number,
     version: number,
-    /** Whether to return the message that reports the occurrence as resolved. */
-    isResolution = false,
+    /** `isResolution`: returns the message that reports the occurrence as resolved. */
+    { isResolution = false, variant = null }: { isResolution?: boolean; variant?: VariantName | null } = {},
   ): Promise<PlannedMessage | undefined> {
     const { db, cache } = this.#deps;
     return cache.getOrRead(
       this.#messages,
-      `${organizationId}/${notificationId}/${version}${isResolution ? '/resolved' : ''}`,
+      `${organizationId}/${notificationId}/${version}${isResolution ? '/resolved' : ''}${variant === 'b' ? '/b' : ''}`,
       async () => {
         const row = await findMessage(db, organizationId, notificationId, version);
         if (row === undefined) return undefined;
-        const stored = row.content as unknown as StoredMessage;
+        const stored = contentOfVariant(row.content as unknown as StoredMessage, variant);
         const { overrides = {}, ...message } = isResolution
           ? toResolvedMessage({ ...stored.message, overrides: stored.overrides })
           : { ...stored.message, overrides: stored.overrides };
         const layouts = await this.#listLayouts(organizationId);
-        const layout = chooseLayout(layouts, row.project_id, message.layout);
-        return {
-          ...compileMessage({ ...message, overrides }, 'checked'),
-          compiledLayout: layout?.compiled(),
-          source: { message, overrides } as unknown as Json,
-          layoutSource: layout?.body ?? defaultLayout,
-        };
+        return planMessage({ ...message, overrides }, chooseLayout(layouts, row.project_id, message.layout));
       },
       () => organizationId,
     );
+  }
+
+  /** Returns the message of bundles of alerts, in the organization's default layout. */
+  async bundleMessage(organizationId: number): Promise<PlannedMessage> {
+    const message = await this.#deps.cache.getOrRead(
+      this.#messages,
+      `${organizationId}/bundle`,
+      async () => {
+        return planMessage(bundleMessage, chooseLayout(await this.#listLayouts(organizationId), null));
+      },
+      () => organizationId,
+    );
+    return message!;
   }
 
   /** Finds a layout by name, or the default one; `isKnown` is whether a layout with that name exists. */
@@ -270,10 +352,27 @@ export class Plans {
   }
 }
 
+function planMessage(content: MessageContent, layout: PlannedLayout | undefined): PlannedMessage {
+  const { overrides = {}, ...message } = content;
+  const source = { message, overrides } as unknown as Json;
+  const layoutSource = layout?.body ?? defaultLayout;
+  return {
+    ...compileMessage(content, 'checked'),
+    compiledLayout: layout?.compiled(),
+    source,
+    layoutSource,
+    schedules: findMentionedSchedules(JSON.stringify(source) + layoutSource),
+  };
+}
+
 const defaultName = 'default';
 
 /** Prefers the project's layout over the organization's; falls back to the default if none is named or it was deleted. */
-function chooseLayout(layouts: PlannedLayout[], projectId: number, name = defaultName): PlannedLayout | undefined {
+function chooseLayout(
+  layouts: PlannedLayout[],
+  projectId: number | null,
+  name = defaultName,
+): PlannedLayout | undefined {
   const find = (key: string) => {
     const named = layouts.filter(layout => layout.key === key);
     return named.find(({ projectId: own }) => own === projectId) ?? named.find(({ projectId: own }) => own === null);

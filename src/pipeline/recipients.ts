@@ -1,5 +1,4 @@
-/** Reads the recipients of a notification from a list, an expression over users, or the trigger. */
-import type pg from 'pg';
+/** Reads the recipients of a notification from a list, an expression over users, a schedule, or the trigger. */
 import type { VisibleUsers } from '../core/identity/visible-users.ts';
 import { fold, isEmail } from '../core/text/text.ts';
 import type { TriggerOptions } from '../core/trigger.ts';
@@ -13,7 +12,7 @@ import {
 } from '../db/audience/recipients.ts';
 import { createMissingUsers } from '../db/audience/users.ts';
 import type { PageRequest } from '../db/connection/page.ts';
-import type { Db } from '../db/connection/pool.ts';
+import type { Db, Statements } from '../db/connection/pool.ts';
 import { filterInSlices } from '../lib/load/slices.ts';
 import { currentTime } from '../lib/time/clock.ts';
 import type { EventPlan, PlannedNotification } from './event-plan.ts';
@@ -21,19 +20,37 @@ import type { Plans } from './plans.ts';
 import { markSuppressed } from './suppressions.ts';
 
 /** `key` detects whether the source is replaced while a fan-out is in progress. */
-type Source = { key: string } & ({ list: string } | { picks: (user: unknown) => boolean } | { names: string[] });
+type Source = { key: string } & (
+  | { list: string }
+  | { picks: (user: unknown) => boolean }
+  | { names: string[] }
+  | OnCallSource
+);
+
+/** The users on call, or the fallback list of the schedule while no one is. */
+interface OnCallSource {
+  schedule: string;
+  offset: number;
+  isFallback: boolean;
+}
 
 /**
  * Returns the sources of a notification in reading order. Recipients named by the trigger go to the notifications with
  * `trigger: true`; if the event has none, to all of its notifications in addition to their lists.
  */
 export function sourcesOf(notification: PlannedNotification, plan: EventPlan, options: TriggerOptions): Source[] {
-  const { list, trigger, users } = notification.recipients;
+  const { list, trigger, users, schedule, offset = 0 } = notification.recipients;
   const anyAsks = plan.notifications.some(one => one.recipients.trigger);
   const named = !notification.hasOwnRecipients && (trigger || !anyAsks) ? (options.recipients ?? []) : [];
   return [
     ...(list === undefined ? [] : [{ key: `list ${fold(list)}`, list }]),
     ...(notification.picks ? [{ key: `users ${users}`, picks: notification.picks }] : []),
+    ...(schedule === undefined
+      ? []
+      : [
+          { key: `schedule ${schedule} ${offset}`, schedule, offset, isFallback: false },
+          { key: `fallback of ${schedule} ${offset}`, schedule, offset, isFallback: true },
+        ]),
     ...(named.length > 0 ? [{ key: 'trigger', names: named }] : []),
   ];
 }
@@ -44,6 +61,8 @@ interface RecipientPage {
   next: number | undefined;
   /** Whether a recipient was left out because of the organization's user limit. */
   isOverLimit?: boolean;
+  /** Set if no one was on call. */
+  gap?: 'schedule.no_one' | 'schedule.fallback' | undefined;
 }
 
 interface NamedUsers {
@@ -72,8 +91,8 @@ export interface UserQuota {
 
 interface ReaderDeps {
   db: Db;
-  pool: pg.Pool;
-  plans: Pick<Plans, 'suppresses'>;
+  pool: Statements;
+  plans: Pick<Plans, 'suppresses' | 'findSchedule'>;
 }
 
 /**
@@ -98,7 +117,12 @@ export class RecipientReader {
   }
 
   /** `mark` is called before each evaluation of a tenant's expression. */
-  async read(plan: EventPlan, source: Source, page: PageRequest, mark: () => void): Promise<RecipientPage> {
+  async read(
+    plan: EventPlan,
+    source: Source,
+    page: PageRequest & { now: number },
+    mark: () => void,
+  ): Promise<RecipientPage> {
     const organizationId = plan.organization.id;
     if ('names' in source) {
       const names = source.names.slice(page.after, page.after + page.limit);
@@ -106,6 +130,7 @@ export class RecipientReader {
       const next = page.after + names.length;
       return { users, next: next < source.names.length ? next : undefined, isOverLimit };
     }
+    if ('schedule' in source) return this.#readOnCall(plan, source, page);
     const users = await this.#readPage(organizationId, plan.project.id, source, page);
     const next = users.length < page.limit ? undefined : users.at(-1)!.position;
     if (!('picks' in source)) return { users, next };
@@ -118,10 +143,45 @@ export class RecipientReader {
     return { users: await filterVisible(this.#deps.pool, picked, plan.project.id, 'project'), next };
   }
 
+  /** Locked and deleted users count as absent: someone has to be notified. */
+  async #readOnCall(
+    { organization, project }: EventPlan,
+    { schedule: slug, offset, isFallback }: OnCallSource,
+    page: PageRequest & { now: number },
+  ): Promise<RecipientPage> {
+    const schedule = await this.#deps.plans.findSchedule(organization.id, project.id, slug);
+    const users = await this.#findUsers(organization.id, schedule?.usersAt(page.now, offset) ?? []);
+    const isCovered = users.some(({ locked }) => !locked);
+    const fallback = schedule?.fallback ?? null;
+    if (!isFallback) return { users, next: undefined, gap: isCovered || fallback ? undefined : 'schedule.no_one' };
+    // Once a page of the list was notified, the others are.
+    if (fallback === null || (isCovered && page.after === 0)) return { users: [], next: undefined };
+    const list = { key: `list ${fold(fallback)}`, list: fallback };
+    const members = await this.#readPage(organization.id, project.id, list, page);
+    const next = members.length < page.limit ? undefined : members.at(-1)!.position;
+    const isEmpty = members.length === 0 && page.after === 0;
+    return { users: members, next, gap: isEmpty ? 'schedule.no_one' : 'schedule.fallback' };
+  }
+
+  /** Reads users once for all occurrences. None are created. */
+  #findUsers(organizationId: number, usernames: readonly string[]): Promise<RecipientRecord[]> {
+    if (usernames.length === 0) return Promise.resolve([]);
+    const key = JSON.stringify([organizationId, usernames]);
+    let reading = this.#pages.get(key);
+    if (!reading) {
+      const wanted = usernames.map(username => ({ organizationId, username }));
+      reading = findRecipientsByNameAcrossTenants(this.#deps.pool, wanted).then(users =>
+        markSuppressed(this.#deps, users),
+      );
+      this.#pages.set(key, reading);
+    }
+    return reading;
+  }
+
   #readPage(
     organizationId: number,
     projectId: number,
-    source: Exclude<Source, { names: string[] }>,
+    source: Exclude<Source, { names: string[] } | OnCallSource>,
     page: PageRequest,
   ): Promise<RecipientRecord[]> {
     const { pool } = this.#deps;
@@ -217,7 +277,7 @@ export class RecipientReader {
 
 /** Leaves out the users of an organization that the caller may not see. */
 export async function filterVisible(
-  pool: pg.Pool,
+  pool: Statements,
   users: RecipientRecord[],
   projectId: number,
   visible: VisibleUsers,

@@ -4,7 +4,12 @@ import type { Reason } from '../core/decision/decide.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { TriggerOptions } from '../core/trigger.ts';
 import { priorityOf } from '../core/trigger.ts';
-import { findStepProgress, listStepDeliveries, type StepDelivery } from '../db/ledger/deliver/notified.ts';
+import {
+  findStepProgress,
+  listStepDeliveries,
+  type StepDelivery,
+  type StepRound,
+} from '../db/ledger/deliver/notified.ts';
 import type { NewStep } from '../db/ledger/steps/new-steps.ts';
 import { slices } from '../lib/load/slices.ts';
 import type { RecipientDecision } from './decide.ts';
@@ -14,10 +19,9 @@ import { describeUser } from './recipients.ts';
 /** The maximum number of deliveries passed to an expression; a recipient has one for each run and channel. */
 const maxDeliveries = 200;
 
-interface Escalation {
+/** Only what was sent in the same round counts. */
+interface Escalation extends StepRound {
   organizationId: number;
-  occurrenceId: string;
-  notificationId: number;
   context: JsonObject;
 }
 
@@ -37,6 +41,7 @@ export function firstRuns(
       priority: priorityOf(options, priority, false),
       due_at: new Date(now + afterMs),
       began_at: occurrence.due_at,
+      base: 0,
     };
   });
 }
@@ -45,10 +50,10 @@ export function firstRuns(
 export async function refuseStep(
   pool: pg.Pool,
   { notification, unless }: PlannedStep,
-  { organizationId, occurrenceId, notificationId }: Escalation,
+  escalation: Escalation,
 ): Promise<Reason | undefined> {
   if (!notification.hasOwnRecipients || (unless !== 'sent' && unless !== 'read')) return undefined;
-  const any = await findStepProgress(pool, organizationId, occurrenceId, notificationId);
+  const any = await findStepProgress(pool, escalation.organizationId, escalation);
   return any[unless] ? `unless.${unless}` : undefined;
 }
 
@@ -65,14 +70,14 @@ export async function applyUnless(
   if (!isEvaluated || (notification.hasOwnRecipients && !isSkipped)) return decisions;
   const open = decisions.filter(({ reason, dueAt }) => !reason || dueAt);
   if (open.length === 0) return decisions;
-  const { organizationId, occurrenceId, notificationId, context } = escalation;
+  const { context } = escalation;
   const users = [...new Set(open.map(({ recipient }) => recipient.user_id))];
   const notified = Map.groupBy(
-    await listStepDeliveries(pool, organizationId, occurrenceId, notificationId, users),
+    await listStepDeliveries(pool, escalation.organizationId, escalation, users),
     row => row.user_id,
   );
   const any = notification.hasOwnRecipients
-    ? await findStepProgress(pool, organizationId, occurrenceId, notificationId)
+    ? await findStepProgress(pool, escalation.organizationId, escalation)
     : undefined;
   const reasons = new Map<number, Reason | undefined>();
   const pause = slices();
@@ -92,6 +97,29 @@ export async function applyUnless(
     const reason = !decision.reason || decision.dueAt ? reasons.get(decision.recipient.user_id) : undefined;
     return reason ? { ...decision, reason, detail: undefined, dueAt: undefined } : decision;
   });
+}
+
+/** Returns the decisions, with a reason for those about users who have acknowledged on their own. */
+export function withoutAcknowledged(decisions: RecipientDecision[], users: readonly number[]): RecipientDecision[] {
+  if (users.length === 0) return decisions;
+  return decisions.map(one =>
+    users.includes(one.recipient.user_id)
+      ? { ...one, reason: 'acknowledged' as const, detail: undefined, dueAt: undefined }
+      : one,
+  );
+}
+
+/**
+ * Returns the decisions about the recipient whose turn it is: among recipients who can be notified now, or else later, in the order of the
+ * audience. If there are none, all decisions, which say why.
+ */
+export function selectTurn(decisions: RecipientDecision[], turn: number): RecipientDecision[] {
+  const now = decisions.filter(({ reason }) => !reason || reason === 'reach.later');
+  const some = now.length > 0 ? now : decisions.filter(({ dueAt }) => dueAt !== undefined);
+  const users = [...new Set(some.map(({ recipient }) => recipient.user_id))];
+  if (users.length === 0) return decisions;
+  const chosen = users[turn % users.length];
+  return decisions.filter(({ recipient }) => recipient.user_id === chosen);
 }
 
 const isSent = ({ status }: StepDelivery) => status === 'sent';

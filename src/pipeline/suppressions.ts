@@ -1,7 +1,7 @@
 /** Finds out which addresses of recipients are on the suppression list of their organization. */
-import type pg from 'pg';
 import { type Suppression, targetsOf } from '../core/audience/suppressions.ts';
 import { findSuppressionsAcrossTenants } from '../db/audience/suppressions.ts';
+import type { Statements } from '../db/connection/pool.ts';
 import type { Plans } from './plans.ts';
 
 interface SuppressibleUser {
@@ -14,7 +14,7 @@ interface SuppressibleUser {
  * their organizations have never had an entry. Returns the recipients.
  */
 export async function markSuppressed<User extends SuppressibleUser>(
-  { pool, plans }: { pool: pg.Pool; plans: Pick<Plans, 'suppresses'> },
+  { pool, plans }: { pool: Statements; plans: Pick<Plans, 'suppresses'> },
   users: User[],
 ): Promise<User[]> {
   const suppressing = new Set<number>();

@@ -63,19 +63,6 @@ export function groupThrottledMessages(
   return [...groups.values()];
 }
 
-/** Counts the messages in the transaction that stores the deliveries. Returns those that are over a limit. */
-export async function throttle(
-  client: pg.PoolClient,
-  messages: readonly ThrottledMessage[],
-  now: number,
-): Promise<ReadonlySet<ThrottledMessage>> {
-  if (messages.length === 0) return new Set();
-  const uses = await lockThrottleUses(client, messages);
-  const refused = messages.filter(message => takeThrottle(message, uses, now) !== 'taken');
-  await storeThrottleUses(client, messages, uses, now);
-  return new Set(refused);
-}
-
 export function lockThrottleUses(client: pg.PoolClient, messages: readonly ThrottledMessage[]): Promise<TenantUses> {
   return lockThrottleUsesAcrossTenants(client, mergeClaims(messages));
 }

@@ -7,8 +7,10 @@
 
 import { hash } from 'node:crypto';
 import type { CategoryKind } from '../../core/configuration/nouns/category.ts';
+import { bundleLimits } from '../../core/decision/bundle.ts';
 import { toUuid } from '../../core/ids.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../core/json.ts';
+import type { OnCallVariable } from '../../core/render/on-call.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import { keepRenderSnapshots, type SnapshotPart } from '../../db/ledger/deliver/render-snapshots.ts';
 import { currentTime } from '../../lib/time/clock.ts';
@@ -33,6 +35,8 @@ export interface RenderContext {
   category?: { slug: string; kind: CategoryKind };
   /** The maximum number of items in a digest; absent without digests, whose templates have no `items`. */
   max_items?: number;
+  /** Who was on call, by the slugs of the schedules that the message names; absent if it names none. */
+  oncall?: Record<string, OnCallVariable>;
 }
 
 const nameOf = ({ slug, name }: NamedResource): NamedResource => ({ slug, name });
@@ -40,6 +44,11 @@ const nameOf = ({ slug, name }: NamedResource): NamedResource => ({ slug, name }
 export function renderContextOf(plan: EventPlan, channel: PlannedChannel, notificationId: number): RenderContext {
   const notification = plan.notifications.find(one => one.id === notificationId);
   return renderContextFor(plan, channel, notification?.extraContext ?? {}, notification?.maxItems);
+}
+
+/** Returns the render context of a bundle of alerts, which may be of several notifications. */
+export function bundleContextOf(plan: EventPlan, channel: PlannedChannel): RenderContext {
+  return renderContextFor(plan, channel, {}, bundleLimits.items);
 }
 
 /** Returns the render context of a draft, which does not belong to a notification yet. */
@@ -114,12 +123,14 @@ export class RenderSnapshots {
   ): SnapshotPart[] {
     const ofMessage = getOrCreate(this.#parts, message, () => new WeakMap());
     const ofPlan = getOrCreate(ofMessage, plan, () => new WeakMap());
-    return getOrCreate(ofPlan, channel, () => {
+    const create = () => {
       const template = toPart(message.source);
       const layout = channel.type === 'email' ? [toPart(message.layoutSource)] : [];
       const snapshot = { ...renderContext, message: template.id, layout: layout[0]?.id ?? null };
       return [toPart(snapshot as unknown as Json), template, ...layout];
-    });
+    };
+    // Who is on call changes although none of these do.
+    return renderContext.oncall ? create() : getOrCreate(ofPlan, channel, create);
   }
 }
 
