@@ -35,6 +35,7 @@ import { UsageMeter } from '../services/configuration/limits/usage-meter.ts';
 import { createDigestCloser } from '../services/history/digests.ts';
 import { InstanceGuard } from '../services/operations/instance.ts';
 import { AttachmentFiles } from './attachments/files.ts';
+import { createBundleJoiner } from './deliver/bundles.ts';
 import { ChannelOutages } from './deliver/channel-outages.ts';
 import type { DeliverTools } from './deliver/deliver.ts';
 import { createStateReader } from './deliver/delivery-states.ts';
@@ -44,11 +45,15 @@ import type { MessageTools } from './deliver/message.ts';
 import { MessageUpdater } from './deliver/message-updates.ts';
 import { Outcomes } from './deliver/outcomes.ts';
 import { Senders } from './deliver/senders.ts';
+import { createSilencedWriter } from './deliver/silenced.ts';
+import { AudienceGuard } from './expand/audiences.ts';
 import type { ExpandTools } from './expand/frame.ts';
+import { HoldCounter } from './expand/holds.ts';
 import { UnexpandedCounter } from './expand/unexpanded-counts.ts';
 import { ChannelLimits } from './limits/channel-limits.ts';
 import { DayLimits } from './limits/day-limits.ts';
 import { type Log, RareWarnings } from './log.ts';
+import { SourceUpdater } from './source-updates.ts';
 import type { ThreadData, ThreadReport, ThreadRequest } from './supervisor.ts';
 import { Meters } from './telemetry/meters.ts';
 import { WebhookDispatcher } from './webhooks.ts';
@@ -125,11 +130,13 @@ const traces = await openTraces(settings.traces, log);
 const acknowledgeUrlFor = createAcknowledgeLinks(signer, settings.linkUrl);
 const plans = new Plans({ db, cache, cipher, providers, rendering, linksFor, acknowledgeUrlFor });
 const fence = new Fence();
+const audiences = new AudienceGuard({ pool: hot.pool, plans, log });
 const shared = { claims: claims.pool, hot: hot.pool, plans, stops, marker, meters, log, traces };
 const expand: ExpandTools = {
   ...shared,
   db,
   usage: new UsageMeter(db),
+  audiences,
   lastServed: { accepted: [], expanding: [], steps: [] },
 };
 const messages: MessageTools = {
@@ -155,6 +162,8 @@ const deliver: DeliverTools = {
   inbox: createInboxWriter(pool),
   outcomes,
   goneAddresses,
+  lateAlerts: createBundleJoiner(hot.pool),
+  silenced: createSilencedWriter(hot.pool),
   missingVariables,
   warnings: new RareWarnings(log),
 };
@@ -164,7 +173,7 @@ const worker: Worker = new Worker({
   pool,
   instance,
   outages,
-  catchUp: () => listener.catchUp(),
+  startReads: () => listener.startReads(),
   dedupe: Object.values(providers)
     .filter(provider => provider.dedupes)
     .map(provider => provider.name),
@@ -206,18 +215,24 @@ const updates = new MessageUpdater({
   log,
   isHeld: () => instance.isPaused,
 });
-const unexpanded = new UnexpandedCounter({
-  db,
-  pool,
-  hot: hot.pool,
-  plans,
-  marker,
+const sourceUpdates = new SourceUpdater({
+  pool: hot.pool,
+  cipher,
+  outbound,
+  rendering,
+  meters,
   log,
   isHeld: () => instance.isPaused,
+  baseUrl: settings.baseUrl,
 });
+const countTools = { db, pool, hot: hot.pool, plans, marker, log, isHeld: () => instance.isPaused };
+const unexpanded = new UnexpandedCounter(countTools);
+const holds = new HoldCounter({ ...countTools, meters });
 const listener = new Listener({
   url: settings.url,
   name: 'belfry worker listener',
+  // It also reads recipients of triggers.
+  settings: indexScansOnly,
   channels: ['belfry_changed', 'belfry_stop', 'belfry_work'],
   onNotify: (channel, payload, processId) => {
     if (channel === 'belfry_work') worker.wake(payload);
@@ -234,7 +249,9 @@ const listener = new Listener({
     stops.markConnected();
     webhooks.configurationChanged();
     updates.loop.wake();
+    sourceUpdates.loop.wake();
     unexpanded.loop.wake();
+    holds.loop.wake();
   },
   onLost: error => {
     cache.markDisconnected();
@@ -250,7 +267,9 @@ function handleStop(payload: string): void {
   if (!occurrenceId) return;
   senders.interrupt(occurrenceId);
   updates.loop.wake();
+  sourceUpdates.loop.wake();
   unexpanded.loop.wake();
+  holds.loop.wake();
 }
 
 function yieldToApi(): void {
@@ -280,14 +299,23 @@ function tick(): void {
   marker.beat();
   meters.tick();
   void reportMissingVariables();
+  void audiences.flush();
   ticking = setTimeout(tick, alignedDelayMs(tickEveryMs));
 }
 
 async function stop(): Promise<void> {
   // The heartbeat continues, because deliveries in flight may take long.
-  await Promise.all([worker.stop(), webhooks.stop(), updates.stop(), unexpanded.loop.stop()]);
+  await Promise.all([
+    worker.stop(),
+    webhooks.stop(),
+    updates.stop(),
+    sourceUpdates.stop(),
+    unexpanded.loop.stop(),
+    holds.loop.stop(),
+  ]);
   clearTimeout(ticking);
   await reportMissingVariables();
+  await audiences.flush();
   await listener.close();
   await senders.close();
   await slots.close();
@@ -310,6 +338,6 @@ port.on('message', (request: ThreadRequest) => {
 
 await Promise.all([outbound.load(), listener.start()]);
 await worker.start();
-for (const { loop } of [webhooks, updates, unexpanded]) loop.start();
+for (const { loop } of [webhooks, updates, sourceUpdates, unexpanded, holds]) loop.start();
 report({ kind: 'started' });
 releaseMemoryWhenSettled();

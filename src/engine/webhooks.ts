@@ -82,14 +82,12 @@ export class WebhookDispatcher {
 
   constructor(tools: WebhookTools) {
     this.#tools = tools;
-    this.loop = new PollLoop(
-      () => this.#round(),
-      error => {
-        tools.log.warn({ err: error }, 'polling for due webhook messages failed; trying again');
+    const round = () =>
+      this.#round().catch(error => {
         this.#checkActiveAt = 0;
-        return pollEveryMs;
-      },
-    );
+        throw error;
+      });
+    this.loop = new PollLoop(round, { log: tools.log, task: 'polling for due webhook messages', everyMs: pollEveryMs });
     this.#outcomes = new Batcher(outcomes => this.#write(outcomes), {
       maxPerBatch: 500,
       linger: { ms: 40, enough: 100 },
@@ -169,7 +167,7 @@ export class WebhookDispatcher {
     const { type, created_at } = message;
     // Messages of an operator's webhook name their organization; others belong to the webhook's own.
     const fields = { organization, ...withSummary(type, message.data) };
-    const data = { ...fields, ...linksOf(message.data, fields.organization, baseUrl) };
+    const data = { ...fields, ...linksOf(type, message.data, fields.organization, baseUrl) };
     const body = JSON.stringify({ type, timestamp: created_at.toISOString(), data });
     const post = {
       url,

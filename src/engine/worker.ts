@@ -11,9 +11,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { priorities } from '../core/trigger.ts';
+import type { CaughtUpReads } from '../db/connection/listen.ts';
 import type { NewOccurrence } from '../db/ledger/accept/accept.ts';
 import { claimTheseAcrossTenants, type Delivery, listClaimedAcrossTenants } from '../db/ledger/deliver/deliveries.ts';
 import { releaseExpiredAcrossTenants, releasePausedAcrossTenants } from '../db/ledger/deliver/releases.ts';
+import { releaseSilencedAcrossTenants } from '../db/ledger/expand/silenced.ts';
 import { findDueAcrossTenants, type Queue } from '../db/ledger/round-robin.ts';
 import { releaseStepsAcrossTenants } from '../db/ledger/steps/steps.ts';
 import {
@@ -59,7 +61,7 @@ export interface WorkerTools
   instance: InstanceGuard;
   outages: ChannelOutages;
   /** Waits for the announcements of everything committed so far. Returns false if they cannot be received. */
-  catchUp: () => Promise<boolean>;
+  startReads: () => CaughtUpReads;
   /** Providers that detect duplicates. */
   dedupe: string[];
   expand: ExpandTools;
@@ -260,8 +262,8 @@ export class Worker {
     let result: AcceptedTriggers | undefined;
     try {
       const triggers = offers.flatMap(offer => offer.triggers);
-      const { expand, catchUp } = this.#tools;
-      result = await acceptDecided(expand, { owner, capacity: this.#inFlight }, triggers, catchUp);
+      const { expand, startReads } = this.#tools;
+      result = await acceptDecided(expand, { owner, capacity: this.#inFlight }, triggers, startReads());
     } finally {
       for (const { triggers, answer } of offers) {
         answer(triggers.map(({ id }) => id).filter(id => result?.accepted.has(id)));
@@ -364,6 +366,7 @@ export class Worker {
         if (this.#lease) await this.#tools.outages.tick(performance.now());
         if (this.#lease && performance.now() >= releaseAt) {
           await releasePausedAcrossTenants(this.#tools.hot);
+          await releaseSilencedAcrossTenants(this.#tools.hot);
           releaseAt = performance.now() + releaseEveryMs;
         }
         if (this.#lease && performance.now() >= expireAt) {

@@ -88,7 +88,7 @@ async function fetchAttachment(
   const response = await outbound.request(url, request).catch(error => {
     if (!(error instanceof OutboundError)) throw error;
     if (error.kind === 'local') throw new AttachmentsBusyError(error.message);
-    throw failed(url, error.message, error.kind !== 'refused');
+    throw failed(url, error.message, !error.isFinal);
   });
   const content = readFile(url, response, maxBytes);
   const name = fileNameOfUrl(url);

@@ -4,9 +4,12 @@
  * retrying or pending.
  */
 import type pg from 'pg';
+import { isBundleId } from '../../core/decision/bundle.ts';
 import { recheck } from '../../core/decision/recheck.ts';
+import type { SilenceHit } from '../../core/decision/silences.ts';
 import type { OccurrenceFacts } from '../../db/history/occurrences.ts';
 import { claimDeliveriesAcrossTenants, type Delivery, type Settlement } from '../../db/ledger/deliver/deliveries.ts';
+import type { Silenced } from '../../db/ledger/expand/silenced.ts';
 import { type ClaimRequest, claimProgress } from '../../db/ledger/round-robin.ts';
 import type { Announcements } from '../../lib/caching/announcements.ts';
 import type { Batcher } from '../../lib/load/batcher.ts';
@@ -30,6 +33,7 @@ import {
   startDelivery,
   traceFields,
 } from '../telemetry/spans.ts';
+import { findBundleWait, isLateAlert, type LateAlert, leaveOutStopped } from './bundles.ts';
 import { type DeliveryState, readStates } from './delivery-states.ts';
 import type { Fence } from './fence.ts';
 import type { GoneAddresses } from './gone-addresses.ts';
@@ -68,6 +72,10 @@ export interface DeliverTools {
   inbox: InboxWriter;
   outcomes: Outcomes;
   goneAddresses: GoneAddresses;
+  /** Puts alerts that have waited into bundles. */
+  lateAlerts: Batcher<LateAlert, boolean>;
+  /** Records what silences hold and suppress. */
+  silenced: Batcher<Silenced, undefined>;
   missingVariables: MissingVariables;
   meters: Meters;
   log: Log;
@@ -140,11 +148,11 @@ async function deliver(tools: DeliverTools, delivery: Delivery, state: ReadState
   const { occurrence } = state;
   const span = startDelivery(tools, delivery, occurrence);
   const result = await send(tools, delivery, state, span).catch(error => settleFailure(tools, delivery, state, error));
-  const { settlement, limited } = result;
+  const { settlement, limited, isStored } = result;
   tools.meters.settled(delivery, settlement, occurrence);
   const settling = limited ? undefined : span?.start('settle');
   const stored = toStored(result, delivery, occurrence);
-  await tools.outcomes.settle(stored);
+  if (!isStored) await tools.outcomes.settle(stored);
   settling?.end();
   const { due_at } = stored;
   if (limited) {
@@ -163,6 +171,8 @@ interface SendResult {
   attempt?: Partial<Settlement>;
   /** The channel whose limit it waits for. */
   limited?: PlannedChannel;
+  /** Whether the settlement is stored already. */
+  isStored?: boolean;
 }
 
 async function settleFailure(
@@ -192,8 +202,11 @@ function toStored(
     ...settlement,
     ...attempt,
     event_id,
-    // The time that a digest, a step, a pause or quiet hours wait is not latency.
-    since: digest_id ? null : (released_at ?? (step === 0 ? occurrence.due_at : created_at)),
+    // The time that a digest, a step, a pause or quiet hours wait is not latency. While others of the occurrence wait for a canary, it is
+    // due later than the message.
+    since: digest_id
+      ? null
+      : (released_at ?? (step === 0 && occurrence.due_at < created_at ? occurrence.due_at : created_at)),
     due_at: expires_at && due_at instanceof Date && due_at > expires_at ? expires_at : due_at,
   };
 }
@@ -212,11 +225,16 @@ async function send(
   // Check.
   const checked = await check(tools, claimed, state, span);
   if ('status' in checked) return { settlement: checked };
+  if (isLateAlert(claimed, checked) && (await tools.lateAlerts.add({ delivery: claimed, channel: checked.channel })))
+    return { settlement: postpone(claimed, { reason: 'digest' }), isStored: true };
   const delivery = chooseProvider(tools, claimed, checked.channel);
   const { provider_index: index } = delivery;
   const dayEnd = tools.dayLimits.findWait(checked.channel, index, performance.now());
   if (dayEnd) return { settlement: waitForNextDay(delivery, dayEnd) };
   if (isCrowded(tools, delivery, checked)) return { settlement: settleCrowded(delivery, currentTime()) };
+  const completeAt = isBundleId(delivery.digest_id) ? await findBundleWait(tools.hot, delivery) : undefined;
+  if (completeAt) return { settlement: postpone(delivery, { reason: 'digest', due_at: completeAt }) };
+  if (isBundleId(delivery.digest_id)) await leaveOutStopped(tools, delivery, checked);
 
   // Enter the limits.
   const entry = await enter(tools.limits, checked.channel, delivery);
@@ -317,9 +335,15 @@ async function check(
   if (channel) tools.meters.rememberType(channel);
   if (channel) setChannelAttributes(span, channel);
   if (plan) setEventAttributes(span, plan);
-  const verdict = recheck({ delivery, occurrence, recipient, channel, plan }, currentTime());
+  const silences = await tools.plans.findSilences(delivery.organization_id);
+  const verdict = recheck({ delivery, occurrence, recipient, channel, plan, silences }, currentTime());
+  if (verdict && 'silenced' in verdict) await tools.silenced.add(toSilenced(delivery, verdict.silenced!));
   if (verdict) return settleVerdict(delivery, verdict);
   return { occurrence: occurrence!, recipient: recipient!, channel: channel!, plan: plan!, readAt };
+}
+
+function toSilenced({ organization_id, occurrence_id }: Delivery, { silence, until, effect }: SilenceHit): Silenced {
+  return { organization_id, occurrence_id, silence_id: silence.id, until, effect };
 }
 
 /**

@@ -4,7 +4,9 @@
  * while nothing waits.
  */
 import type pg from 'pg';
+import { isBundleId } from '../../core/decision/bundle.ts';
 import { AppError } from '../../core/errors.ts';
+import { nameSome } from '../../core/message/acknowledge-texts.ts';
 import { noteFor, type UpdateAction, updateActionFor, updateRetrySeconds } from '../../core/message/message-updates.ts';
 import { addNote } from '../../core/render/note.ts';
 import type { Content } from '../../core/render/render.ts';
@@ -20,6 +22,7 @@ import {
   type UpdateOutcome,
   updateClaimSeconds,
 } from '../../db/ledger/deliver/message-updates.ts';
+import { queueBundleUpdate } from '../../db/ledger/digests/bundle-updates.ts';
 import { Batcher } from '../../lib/load/batcher.ts';
 import { ThreadsBusyError } from '../../lib/load/thread-pool.ts';
 import { PollLoop } from '../../lib/process/poll-loop.ts';
@@ -29,6 +32,7 @@ import type { PlannedChannel } from '../../pipeline/plans.ts';
 import { listUpdatable } from '../../providers/provider.ts';
 import type { Outcome, SentMessage } from '../../providers/sending.ts';
 import type { Deps } from '../../services/deps.ts';
+import { findMissing } from '../../services/history/acknowledgements/missing.ts';
 import { viewMessage } from '../../services/history/messages.ts';
 import { enter, type Limit } from '../limits/limits.ts';
 import type { Log } from '../log.ts';
@@ -77,13 +81,11 @@ export class MessageUpdater {
   constructor(tools: UpdateTools) {
     this.#tools = tools;
     this.#updatable = listUpdatable(tools.providers);
-    this.loop = new PollLoop(
-      async () => (tools.isHeld() ? retryPollMs : this.#round()),
-      error => {
-        tools.log.warn({ err: error }, 'polling for due message updates failed; trying again');
-        return retryPollMs;
-      },
-    );
+    this.loop = new PollLoop(async () => (tools.isHeld() ? retryPollMs : this.#round()), {
+      log: tools.log,
+      task: 'polling for due message updates',
+      everyMs: retryPollMs,
+    });
     const settle = async (outcomes: UpdateOutcome[]) => {
       if (await settleUpdatesAcrossTenants(tools.queue, outcomes)) this.loop.wake();
       return outcomes.map(() => undefined);
@@ -140,7 +142,9 @@ export class MessageUpdater {
     const { queue, meters } = this.#tools;
     const { occurrence_id, delivery_id, claims, change, changed_by: by, attempts } = update;
     if (delivery_id === 0) {
-      await listMessagesToUpdate(queue, organizationId, occurrence_id, { updatable: this.#updatable, pageSize });
+      const updatable = this.#updatable;
+      if (isBundleId(occurrence_id)) await queueBundleUpdate(queue, organizationId, occurrence_id, updatable);
+      else await listMessagesToUpdate(queue, organizationId, occurrence_id, { updatable, pageSize });
       this.loop.wake();
       return;
     }
@@ -221,12 +225,15 @@ export class MessageUpdater {
     action: UpdateAction,
   ): Promise<SentMessage> {
     const { pool } = this.#tools;
-    const { occurrence_id, delivery_id, user_id, change, changed_by: by, changed_at: at } = update;
+    const { occurrence_id, delivery_id, user_id, change, changed_by: by, changed_at: at, until } = update;
     const id = `${occurrence_id}.${delivery_id}`;
     const [user] = await findRecipientsAcrossTenants(pool, [{ organizationId, userId: user_id }]);
     // The readers of a room may be in any time zone.
     const timezone = (reach === 'room' ? undefined : user?.timezone) ?? undefined;
-    const note = noteFor({ change, by, at }, update.sent_at, { locale: user?.locale, timezone });
+    const others =
+      change === 'acknowledged' ? await findMissing(this.#tools, organizationId, occurrence_id) : undefined;
+    const missing = others?.count ? nameSome(others.users, others.count) : undefined;
+    const note = noteFor({ change, by, at, until, missing }, update.sent_at, { locale: user?.locale, timezone });
     const recipient = user && {
       organization_id: organizationId,
       user_id,

@@ -4,6 +4,7 @@
  */
 
 import type { Category } from '../../core/configuration/nouns/category.ts';
+import { bundleLimits, isBundleId } from '../../core/decision/bundle.ts';
 import { digestLimits } from '../../core/decision/digest.ts';
 import { generalSlug } from '../../core/decision/preferences.ts';
 import { AppError } from '../../core/errors.ts';
@@ -15,6 +16,7 @@ import {
   toFileName,
 } from '../../core/message/attachments.ts';
 import type { Content } from '../../core/render/render.ts';
+import { isUrgent } from '../../core/trigger.ts';
 import type { OccurrenceFacts } from '../../db/history/occurrences.ts';
 import type { Delivery, Settlement } from '../../db/ledger/deliver/deliveries.ts';
 import type { Span } from '../../lib/telemetry/traces.ts';
@@ -88,9 +90,10 @@ async function render(
   const { category } = plan.topic;
   const html = channel.providers[delivery.provider_index]!.provider.reads !== 'text';
   const notification = plan.notifications.find(one => one.id === delivery.notification_id);
-  const digestItems = await readDigest(tools, delivery, notification?.maxItems);
+  const maxItems = isBundleId(delivery.digest_id) ? bundleLimits.items : notification?.maxItems;
+  const digestItems = await readDigest(tools, delivery, maxItems);
   if (digestItems) linkDigestItems(span, context.occurrence.traceparent, digestItems.traceparents);
-  const { content, message, renderContext, links, acknowledgeUrl, locale } = await tools.marker.during(
+  const { content, message, renderContext, links, acknowledgeUrl, locale, bundle } = await tools.marker.during(
     { organizationId: delivery.organization_id, occurrenceId: delivery.occurrence_id, deliveryId: delivery.id },
     mark => renderDelivery(tools.plans, { ...context, delivery, mark, ...(digestItems && { digestItems }) }, html),
   );
@@ -100,11 +103,12 @@ async function render(
     address: delivery.address ?? '',
     content: channel.type === 'email' && isTracked(category) ? track(tools, delivery, content) : content,
     createdAt: delivery.created_at,
+    ...(isUrgent(delivery.priority) && { urgent: true }),
     returnPath: () => tools.returnPathOf(delivery),
     ...(channel.type === 'email' && isChosen(category) && { category: category.slug }),
     ...(links && channel.type === 'email' && { unsubscribeUrl: links.unsubscribe_url }),
     ...(acknowledgeUrl && { acknowledgeUrl }),
-    ...tools.buttonsFor(delivery, channel, { ...content, acknowledgeUrl, locale }),
+    ...tools.buttonsFor(delivery, channel, { ...content, acknowledgeUrl, locale, bundle }),
     ...(locale && { locale }),
     tags: {
       organization: plan.organization.slug,

@@ -145,6 +145,7 @@ export function settleVerdict(delivery: Delivery, verdict: RecheckResult): Settl
   const { status, reason } = verdict;
   if (status === 'held') return settlementOf(delivery, { status: 'pending', reason, tried: false, due_at: 'infinity' });
   if (status === 'quiet') return postpone(delivery, { reason, due_at: verdict.dueAt });
+  if (status === 'silenced') return postpone(delivery, { reason, detail: verdict.detail, due_at: verdict.dueAt });
   return settlementOf(delivery, { status, reason, detail: verdict.detail, tried: false });
 }
 

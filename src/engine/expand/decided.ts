@@ -8,10 +8,12 @@
  * - one whose messages are throttled or collected, which takes locks
  */
 import { inStoredOrder, type JsonObject } from '../../core/json.ts';
+import type { CaughtUpReads } from '../../db/connection/listen.ts';
+import type { Statements } from '../../db/connection/pool.ts';
 import type { NewOccurrence } from '../../db/ledger/accept/accept.ts';
 import { storeDecidedAcrossTenants } from '../../db/ledger/accept/decided.ts';
 import type { ClaimedOccurrence } from '../../db/ledger/expand/expand.ts';
-import type { UserQuota } from '../../pipeline/recipients.ts';
+import { RecipientReader, type UserQuota } from '../../pipeline/recipients.ts';
 import { decideOccurrence } from './expand.ts';
 import {
   type DecidedPage,
@@ -19,7 +21,6 @@ import {
   deferOverflow,
   type ExpandTools,
   type ExpansionResult,
-  recipientReader,
   report,
   type Turn,
 } from './frame.ts';
@@ -34,16 +35,19 @@ export interface AcceptedTriggers extends ExpansionResult {
   accepted: ReadonlySet<string>;
 }
 
-/** `catchUp` returns false if announcements cannot be received. */
+/**
+ * Recipients are read on the connection that listens: triggers are faster than announcements, and a pause that was confirmed before the
+ * trigger has to be known.
+ */
 export async function acceptDecided(
   tools: ExpandTools,
   { owner, capacity }: Pick<Turn, 'owner' | 'capacity'>,
   triggers: readonly NewOccurrence[],
-  catchUp: () => Promise<boolean>,
+  reads: CaughtUpReads,
 ): Promise<AcceptedTriggers> {
   const readAt = tools.stops.generation;
-  // Triggers are faster than announcements: a pause that was confirmed before the trigger has to be known.
-  const [isCaughtUp, decided] = await Promise.all([catchUp(), decideTriggers(tools, triggers)]);
+  const decided = await decideTriggers(tools, triggers, reads);
+  const isCaughtUp = await reads.catchUp();
   const certain = decided.filter(
     ({ page }) => isCaughtUp && isCertain(page) && tools.stops.isCurrent(page.organization_id, readAt),
   );
@@ -63,10 +67,11 @@ export async function acceptDecided(
   return { ...report(tools, { pages: storedPages, stored, ended }, { isDrained: true, readAt }), accepted };
 }
 
-async function decideTriggers(tools: ExpandTools, triggers: readonly NewOccurrence[]) {
-  const plans = await Promise.all(triggers.map(one => tools.plans.findEvent(one.organization_id, one.event_id)));
-  const simple = triggers.filter((_, i) => !plans[i]?.notifications.some(one => one.throttle || one.digest));
-  const recipients = recipientReader(tools, noNewUsers);
+async function decideTriggers(tools: ExpandTools, triggers: readonly NewOccurrence[], reads: Statements) {
+  const events = await Promise.all(triggers.map(one => tools.plans.findEvent(one.organization_id, one.event_id)));
+  const simple = triggers.filter((_, i) => !events[i]?.notifications.some(one => one.throttle || one.digest));
+  const { db, plans } = tools;
+  const recipients = new RecipientReader({ db, pool: reads, plans }, { usage: noNewUsers });
   const pages = await decideMany(simple, maxRecipients.together, one =>
     decideOccurrence(tools, recipients, toClaimed(one), maxRecipients.each),
   );
@@ -90,13 +95,16 @@ function toClaimed(trigger: NewOccurrence): ClaimedOccurrence {
     options: inStoredOrder(trigger.options) as JsonObject,
     cursor: null,
     deliveries: 0,
+    reason: null,
     correlation_id: trigger.correlation_id ?? null,
     key_id: trigger.key_id ?? null,
     due_at: trigger.created_at,
+    round_began_at: null,
     expires_at: trigger.expires_at ?? null,
     created_at: trigger.created_at,
     cancelled_at: null,
     acknowledged_at: null,
+    acknowledged_until: null,
     resolved_at: null,
     traceparent: trigger.traceparent ?? null,
   };

@@ -1,9 +1,10 @@
-import type pg from 'pg';
-import { isPaused } from '../../core/decision/recheck.ts';
+import { findPause } from '../../core/decision/recheck.ts';
+import type { Silence } from '../../core/decision/silence-rules.ts';
+import { canBeResolved } from '../../core/decision/silences.ts';
 import { priorityOf, type TriggerOptions } from '../../core/trigger.ts';
 import { isUniqueViolation } from '../../db/connection/pool.ts';
 import { inLedgerTransaction } from '../../db/connection/transaction.ts';
-import type { Cursor } from '../../db/ledger/cursor.ts';
+import { type Cursor, isStart } from '../../db/ledger/cursor.ts';
 import {
   type ClaimedOccurrence,
   claimExpandingAcrossTenants,
@@ -12,18 +13,17 @@ import {
   storeFirstPagesAcrossTenants,
   storePageAcrossTenants,
 } from '../../db/ledger/expand/expand.ts';
-import { listStored } from '../../db/ledger/expand/new-deliveries.ts';
 import { unknownCount } from '../../db/ledger/expand/unexpanded-counts.ts';
 import type { Span } from '../../lib/telemetry/traces.ts';
 import { currentTime } from '../../lib/time/clock.ts';
-import { decidePage } from '../../pipeline/decide.ts';
-import { applyDigests, type DigestPlan, planDigests } from '../../pipeline/digest.ts';
-import { placeDeliveries, planPage, reasonForNoDeliveries } from '../../pipeline/page.ts';
+import { beginCanary, decideWithCanary } from '../../pipeline/canary.ts';
+import { planDigests } from '../../pipeline/digest.ts';
+import { type PlannedDelivery, planPage, reasonOf } from '../../pipeline/page.ts';
 import type { RecipientReader } from '../../pipeline/recipients.ts';
 import { firstRuns } from '../../pipeline/steps.ts';
 import { setEventAttributes, startPage } from '../telemetry/spans.ts';
+import { endSample, endWait } from './canaries.ts';
 import {
-  type DecidedPage,
   decideMany,
   decideSafely,
   deferOverflow,
@@ -36,14 +36,10 @@ import {
   recipientReader,
   type Turn,
 } from './frame.ts';
+import { markStored, type PlacedPage as OccurrencePage, placePages } from './place.ts';
 
 /** Occurrences per claim. With 100 instead of 500, a message costs PostgreSQL a third more. */
 const maxClaimedOccurrences = 500;
-
-/** An expansion page with the digests and throttles that are decided in the transaction that stores it. */
-interface OccurrencePage extends DecidedPage {
-  digestPlan?: DigestPlan | undefined;
-}
 
 /** Expands the first pages of accepted occurrences of one priority class; undefined when nothing was due. */
 export function expandAccepted(tools: ExpandTools, turn: Turn): Promise<ExpansionResult | undefined> {
@@ -77,29 +73,10 @@ export function expandNextPage(tools: ExpandTools, turn: Turn): Promise<Expansio
       capacity,
     );
     return inLedgerTransaction<Expansion>(tools.hot, async (client, { rollback }) => {
-      const [page] = await placePages(client, [await findStored(client, decided!)]);
+      const [page] = await placePages(client, [await markStored(client, decided!)]);
       const stored = await storePageAcrossTenants(client, owner, page!);
       return stored ? { ...stored, pages: [page!] } : rollback({ ...nothing, pages: [page!] });
     });
-  });
-}
-
-/** Finds the deliveries of a further page that an earlier page has already put into a digest. */
-async function findStored(client: pg.PoolClient, page: OccurrencePage): Promise<OccurrencePage> {
-  const { organization_id, id, deliveries, digestPlan } = page;
-  if (!digestPlan || digestPlan.items.size === 0) return page;
-  const stored = await listStored(client, organization_id, id, deliveries);
-  return { ...page, digestPlan: { ...digestPlan, stored } };
-}
-
-/** Applies digests and throttles. */
-async function placePages(client: pg.PoolClient, pages: OccurrencePage[]): Promise<OccurrencePage[]> {
-  const plans = pages.flatMap(page => page.digestPlan ?? []);
-  if (plans.length === 0) return pages;
-  const placements = await applyDigests(client, plans, currentTime());
-  return pages.map(page => {
-    const own = page.digestPlan && placements.get(page.digestPlan);
-    return own ? { ...page, deliveries: placeDeliveries(page.deliveries, own) } : page;
   });
 }
 
@@ -144,51 +121,97 @@ async function decideOne(
   limit: number,
   span: Span | undefined,
 ): Promise<OccurrencePage> {
-  const { organization_id, id, event_id, priority, context, cursor: from } = occurrence;
+  const { organization_id, id, event_id, priority, context, cursor: stored } = occurrence;
   const page = { organization_id, id, event_id, priority, cursor: null, deliveries: [] };
   const plan = await tools.plans.findEvent(organization_id, event_id);
-  if (!plan) return { ...page, reason: 'event.missing', ...stopDeletedAt(from) };
+  if (!plan) return { ...page, reason: 'event.missing', ...stopDeletedAt(stored) };
   setEventAttributes(span, plan);
   if (occurrence.expires_at && occurrence.expires_at.getTime() <= currentTime())
-    return { ...page, reason: 'expired', ...stopAt(from) };
+    return { ...page, reason: 'expired', ...stopAt(stored) };
   // A pause ended, and what it held is dropped.
-  if (occurrence.cancelled_at) return { ...page, reason: 'cancelled', ...stopAt(from) };
-  if (!plan.active) return { ...page, reason: 'event.inactive', ...stopAt(from) };
-  if (isPaused(plan, occurrence)) return putOff(occurrence, 'infinity', 'event.paused');
+  if (occurrence.cancelled_at) return { ...page, reason: 'cancelled', ...stopAt(stored) };
+  if (!plan.active) return { ...page, reason: 'event.inactive', ...stopAt(stored) };
+  const paused = findPause(plan, occurrence);
+  if (paused) return putOff(occurrence, 'infinity', paused);
   const options = occurrence.options as TriggerOptions;
   if (options.resolve) return { ...page, reason: 'occurrence.not_open' };
+  const { acknowledged_at, acknowledged_until: until, resolved_at } = occurrence;
+  const isAnswered = resolved_at !== null || (acknowledged_at !== null && until === null);
+  // What was held by a silence, and is over before its end, is not sent.
+  if (occurrence.reason === 'silenced' && isAnswered) return { ...page, reason: 'silenced', ...stopAt(stored) };
+  if (!options.dry_run) {
+    const found = (await tools.plans.findSilences(organization_id)).find(plan, context, currentTime());
+    if (found) return silence(occurrence, found);
+  }
+  if (stored?.canary?.stage === 'waiting') return { ...page, ...(await endWait(tools, plan, occurrence, stored)) };
+  const from = beginCanary(plan, stored, options);
   const { plans } = tools;
   const request = { context, options, cursor: from, limit, now: currentTime() };
   const decided = await tools.marker.during({ organizationId: organization_id, occurrenceId: id }, mark =>
-    decidePage({ plans, recipients }, plan, { ...request, mark }),
+    decideWithCanary({ plans, recipients }, plan, { ...request, mark }, id),
   );
+  const recipientCount = (from?.recipients ?? 0) + decided.counted;
+  if (!options.dry_run && isStart(stored) && !stored?.isApproved && !stored?.canary) {
+    const hold = await tools.audiences.check(plan, occurrence, {
+      recipients: recipientCount,
+      isComplete: decided.isCounted,
+    });
+    if (hold) return { ...putOff(occurrence, 'infinity', 'guard.audience'), hold };
+  }
+  if (!options.dry_run && decided.isCounted) tools.audiences.note(plan, recipientCount);
   const {
     decisions,
-    deliveries,
+    deliveries: planned,
     cursor,
     fansOut,
     limit: overLimit,
     leftOut,
   } = planPage(plan, occurrence, from, decided);
   logLimit(tools, overLimit, occurrence);
-  const isAnswered = occurrence.acknowledged_at !== null || occurrence.resolved_at !== null;
-  // A dry run starts no steps, nor does an occurrence that is already acknowledged or resolved.
+  const { deliveries, pace } = from?.pace ? spread(planned, from.pace, currentTime()) : { deliveries: planned };
+  // A dry run starts no steps, nor does an occurrence that is already acknowledged or resolved. One that is snoozed starts them then.
   const stepped = isAnswered || options.dry_run ? [] : decided.stepped;
-  const next = cursor && plan.notifications.find(one => one.id === cursor.notification);
+  const following = cursor && plan.notifications.find(one => one.id === cursor.notification);
+  const next = cursor && { ...cursor, recipients: recipientCount, ...(pace && { pace }) };
   return {
     ...page,
-    priority: next ? priorityOf(options, next.priority, fansOut) : priority,
-    cursor,
-    reason: overLimit ?? (stepped.length > 0 ? null : isAnswered ? 'acknowledged' : reasonForNoDeliveries(decided)),
-    steps: firstRuns(stepped, occurrence, options, currentTime()),
+    priority: following ? priorityOf(options, following.priority, fansOut) : priority,
+    cursor: next,
+    reason: overLimit ?? (stepped.length > 0 ? null : isAnswered ? 'acknowledged' : reasonOf(decided)),
+    steps: firstRuns(stepped, occurrence, options, until?.getTime() ?? currentTime()),
     isDryRun: options.dry_run === true,
     awaitsAcknowledgement: stepped.some(one => one.steps!.asksForAcknowledgement),
     deliveries,
-    digestPlan: planDigests(plan, context, decisions),
+    digestPlan: planDigests(plan, { context, options, decisions, now: request.now }),
     ...(leftOut > 0 && {
       unexpanded: { count: leftOut, ...(decided.cursor && { rest: { cursor: decided.cursor } }) },
     }),
+    ...(next?.canary?.stage === 'waiting' && endSample(next, pace?.next ?? 0)),
   };
+}
+
+/** Holds an occurrence that can be resolved until the silence ends. Any other ends. */
+function silence(occurrence: ClaimedOccurrence, found: { silence: Silence; until: Date }): OccurrencePage {
+  const { expires_at, cursor } = occurrence;
+  if (!canBeResolved(occurrence.options as TriggerOptions)) {
+    const { organization_id, id, event_id, priority } = occurrence;
+    const page = { organization_id, id, event_id, priority, cursor: null, deliveries: [], reason: 'silenced' };
+    return { ...page, ...stopAt(cursor), silenced: { ...found, effect: 'suppressed' } };
+  }
+  const until = expires_at && expires_at < found.until ? expires_at : found.until;
+  return { ...putOff(occurrence, until, 'silenced'), silenced: { ...found, until, effect: 'held' } };
+}
+
+/** Spreads messages over time: so many are due in each second, after those of earlier pages. */
+function spread(deliveries: PlannedDelivery[], { perSecond, next }: NonNullable<Cursor['pace']>, now: number) {
+  let due = Math.max(next, now);
+  const spread = deliveries.map(one => {
+    if (one.status !== 'sending') return one;
+    const due_at = new Date(due);
+    due += 1_000 / perSecond;
+    return { ...one, status: 'pending' as const, due_at };
+  });
+  return { deliveries: spread, pace: { perSecond, next: due } };
 }
 
 /** Ends an expansion early: the recipients from the cursor on are counted. */

@@ -12,13 +12,14 @@ import type { Span, Traces } from '../../lib/telemetry/traces.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import type { PlannedDelivery } from '../../pipeline/page.ts';
 import type { Plans } from '../../pipeline/plans.ts';
-import { RecipientReader, type UserQuota } from '../../pipeline/recipients.ts';
+import { RecipientReader } from '../../pipeline/recipients.ts';
 import type { UsageMeter } from '../../services/configuration/limits/usage-meter.ts';
 import type { ClaimedDelivery } from '../deliver/deliver.ts';
 import type { Log } from '../log.ts';
 import type { Meters } from '../telemetry/meters.ts';
 import { endPages, traceFields } from '../telemetry/spans.ts';
 import type { WorkMarker } from '../work-marker.ts';
+import type { AudienceGuard } from './audiences.ts';
 
 /** What deciding and storing pages needs. */
 export interface ExpandTools {
@@ -29,6 +30,7 @@ export interface ExpandTools {
   hot: pg.Pool;
   plans: Plans;
   usage: UsageMeter;
+  audiences: AudienceGuard;
   /** Changes that can stop a message which is about to be sent, by organization. */
   stops: Announcements;
   /** The organization that was served last, for each queue and priority class. */
@@ -136,10 +138,7 @@ export function report(
 }
 
 /** Reads recipients with prepared statements on the hot pool, and creates users on any connection. */
-export function recipientReader(
-  { db, hot: pool, plans, usage: own }: ExpandTools,
-  usage: UserQuota = own,
-): RecipientReader {
+export function recipientReader({ db, hot: pool, plans, usage }: ExpandTools): RecipientReader {
   return new RecipientReader({ db, pool, plans }, { usage });
 }
 

@@ -3,13 +3,17 @@
  * for the states of a run. Whether the escalation has ended is checked before anything is decided, and again under a
  * lock when the page is stored.
  */
+import type pg from 'pg';
 import { decide, type Reason } from '../../core/decision/decide.ts';
-import { isPaused } from '../../core/decision/recheck.ts';
+import { findPause } from '../../core/decision/recheck.ts';
+import { rotationLimit } from '../../core/decision/steps.ts';
 import { priorityOf, type TriggerOptions } from '../../core/trigger.ts';
 import { findRecipientsAcrossTenants } from '../../db/audience/recipients.ts';
 import { inLedgerTransaction } from '../../db/connection/transaction.ts';
 import { listNotifiedRecipients } from '../../db/ledger/deliver/notified.ts';
 import type { ClaimedOccurrence, StoredDelivery } from '../../db/ledger/expand/expand.ts';
+import type { NewStep } from '../../db/ledger/steps/new-steps.ts';
+import { takeTurn } from '../../db/ledger/steps/rotations.ts';
 import {
   type ClaimedStep,
   claimStepsAcrossTenants,
@@ -21,23 +25,15 @@ import {
 } from '../../db/ledger/steps/steps.ts';
 import type { Span } from '../../lib/telemetry/traces.ts';
 import { currentTime } from '../../lib/time/clock.ts';
-import { circumstancesOf, decidePage } from '../../pipeline/decide.ts';
+import { circumstancesOf, decidePage, type RecipientDecision } from '../../pipeline/decide.ts';
+import { planDigests } from '../../pipeline/digest.ts';
 import type { EventPlan, PlannedNotification } from '../../pipeline/event-plan.ts';
-import {
-  type PlannedDelivery,
-  placeDeliveries,
-  planDelivery,
-  planPage,
-  reasonForNoDeliveries,
-  toFacts,
-} from '../../pipeline/page.ts';
+import { type PlannedDelivery, planDelivery, planPage, reasonOf, toFacts } from '../../pipeline/page.ts';
 import type { RecipientReader } from '../../pipeline/recipients.ts';
-import { applyUnless, refuseStep } from '../../pipeline/steps.ts';
+import { applyUnless, refuseStep, selectTurn, withoutAcknowledged } from '../../pipeline/steps.ts';
 import { markSuppressed } from '../../pipeline/suppressions.ts';
-import { groupThrottledMessages, type ThrottledMessage, throttle } from '../../pipeline/throttle.ts';
 import { setEventAttributes, startPage } from '../telemetry/spans.ts';
 import {
-  type DecidedPage,
   decideMany,
   decideSafely,
   deferOverflow,
@@ -51,13 +47,12 @@ import {
   retryPageMs,
   type Turn,
 } from './frame.ts';
+import { markStored, type PlacedPage, placePages } from './place.ts';
 
 /** Runs per claim: few, because each may have a full page of recipients. */
 const maxClaimedSteps = 50;
 
-interface RunPage extends StepPage<PlannedDelivery>, DecidedPage {
-  throttled: ThrottledMessage[];
-}
+interface RunPage extends StepPage<PlannedDelivery>, PlacedPage {}
 
 /** Executes due runs of one priority class; undefined when there were none. */
 export async function runSteps(tools: ExpandTools, turn: Turn): Promise<ExpansionResult | undefined> {
@@ -88,9 +83,7 @@ async function storePages(tools: ExpandTools, owner: number, decided: RunPage[])
   while (kept.length > 0) {
     let pages = kept;
     const { stored, lost } = await inLedgerTransaction<StoreResult>(tools.hot, async (client, { rollback }) => {
-      const throttled = kept.flatMap(page => page.throttled);
-      const refused = await throttle(client, throttled, currentTime());
-      pages = kept.map(page => settleRun(refuseThrottled(page, refused)));
+      pages = (await placePages(client, await findStored(client, kept))).map(settleRun);
       const lost = await lockRunsAcrossTenants(client, owner, pages);
       if (lost.size > 0) return rollback({ stored: [], lost });
       return { stored: await storeStepPagesAcrossTenants(client, owner, pages), lost };
@@ -102,11 +95,11 @@ async function storePages(tools: ExpandTools, owner: number, decided: RunPage[])
   return nothing;
 }
 
-function refuseThrottled(page: RunPage, refused: ReadonlySet<ThrottledMessage>): RunPage {
-  const positions = page.throttled.filter(one => refused.has(one)).flatMap(one => one.positions);
-  if (positions.length === 0) return page;
-  const placements = new Map(positions.map(position => [position, 'refused' as const]));
-  return { ...page, deliveries: placeDeliveries(page.deliveries, placements) };
+/** Finds the deliveries of further pages that an earlier page of the run has already put into a bundle. */
+async function findStored(client: pg.PoolClient, pages: RunPage[]): Promise<RunPage[]> {
+  const found: RunPage[] = [];
+  for (const page of pages) found.push(page.step.cursor ? await markStored(client, page) : page);
+  return found;
 }
 
 /** After the last page, marks a run that notified no one as skipped, with the reason. */
@@ -138,7 +131,7 @@ function pageOf(step: ClaimedStep, change: Partial<RunPage> & Pick<RunPage, 'sta
   const { organization_id, occurrence_id: id, priority, occurrence } = step;
   const event_id = occurrence?.event_id ?? 0;
   const base = { organization_id, id, event_id, priority, step, reason: null, cursor: null, due_at: null, next: null };
-  return { ...base, deliveries: [], throttled: [], ...change };
+  return { ...base, deliveries: [], ...change };
 }
 
 /** Leaves the run as it was, due again at `due_at`. */
@@ -153,13 +146,21 @@ async function decideRun(
   limit: number,
   span: Span | undefined,
 ): Promise<RunPage> {
-  const end = (reason: Reason) => pageOf(step, { status: 'ended', reason });
-  const { occurrence, number } = step;
+  const { number } = step;
+  const reopens = { awaitsAcknowledgement: false };
+  const end = (reason: Reason) => pageOf(step, { status: 'ended', reason, ...(isReopened && { reopens }) });
+  // Compares times that were stored together, so that no other clock matters.
+  const until = number === resolutionRun ? null : (step.occurrence?.acknowledged_until ?? null);
+  const isReopened = until !== null && until <= step.due_at;
+  const occurrence = isReopened ? reopened(step.occurrence!, until) : step.occurrence;
   if (!occurrence) return end('event.missing');
   const isResolution = number === resolutionRun;
   if (occurrence.cancelled_at) return end('cancelled');
   if (!isResolution && occurrence.resolved_at) return end('resolved');
-  if (!isResolution && occurrence.acknowledged_at) return end('acknowledged');
+  if (!isResolution && occurrence.acknowledged_at) {
+    // It was acknowledged before its steps were stored: they run when that ends.
+    return until ? putOff(step, until, 'acknowledged') : end('acknowledged');
+  }
   const now = currentTime();
   if (occurrence.expires_at && occurrence.expires_at.getTime() <= now) return end('expired');
   const plan = await tools.plans.findEvent(step.organization_id, occurrence.event_id);
@@ -169,16 +170,30 @@ async function decideRun(
   const notification = plan.notifications.find(({ id }) => id === step.notification_id);
   if (!notification) return end('notification.missing');
   if (!notification.steps) return end('notification.changed');
-  if (step.began_at.getTime() + notification.steps.giveUpMs <= now) return end('gave_up');
-  if (isPaused(plan, occurrence)) return putOff(step, new Date(now + retryPageMs), 'event.paused');
-  const context = { plan, notification, occurrence, limit, now };
-  return isResolution ? decideResolution(tools, step, context) : decideStep(tools, recipients, step, context);
+  const beganAt = isReopened ? until : step.began_at;
+  reopens.awaitsAcknowledgement = notification.steps.asksForAcknowledgement;
+  if (beganAt.getTime() + notification.steps.giveUpMs <= now) return end('gave_up');
+  const paused = findPause(plan, occurrence);
+  if (paused) return putOff(step, new Date(now + retryPageMs), paused);
+  const found = (await tools.plans.findSilences(step.organization_id)).find(plan, occurrence.context, now);
+  if (found) return { ...putOff(step, found.until, 'silenced'), silenced: { ...found, effect: 'held' } };
+  const context = { plan, notification, occurrence, beganAt, limit, now };
+  if (isResolution) return decideResolution(tools, step, context);
+  const page = await decideStep(tools, recipients, step, context);
+  return isReopened ? { ...page, reopens } : page;
+}
+
+/** Returns the occurrence as it is when the page is stored, which ends its acknowledgement. */
+function reopened(occurrence: ClaimedOccurrence, round_began_at: Date): ClaimedOccurrence {
+  return { ...occurrence, acknowledged_at: null, acknowledged_until: null, acknowledged_users: null, round_began_at };
 }
 
 interface RunContext {
   plan: EventPlan;
   notification: PlannedNotification;
   occurrence: ClaimedOccurrence;
+  /** When the round of steps began. */
+  beganAt: Date;
   limit: number;
   now: number;
 }
@@ -187,45 +202,61 @@ async function decideStep(
   tools: ExpandTools,
   recipients: RecipientReader,
   step: ClaimedStep,
-  { plan, notification, occurrence, limit, now }: RunContext,
+  { plan, notification, occurrence, beganAt: began_at, limit, now }: RunContext,
 ): Promise<RunPage> {
   const { runs, steps, giveUpMs } = notification.steps!;
-  const run = runs[step.number - 1];
+  const { base, notification_id, cursor: from } = step;
+  const run = runs[step.number - base - 1];
   const planned = run && steps[run.step - 1];
   if (!planned) return pageOf(step, { status: 'ended', reason: 'notification.changed' });
-  const following = runs[step.number];
+  const following = runs[step.number - base];
   const options = occurrence.options as TriggerOptions;
-  const { began_at, notification_id, cursor: from } = step;
   // A run that would be due after the escalation's end is due at its end, and gives up then.
   const due_at = new Date(Math.min(now + (following?.afterMs ?? 0), began_at.getTime() + giveUpMs));
   const priority = priorityOf(options, notification.priority, false);
-  const next = following
-    ? { notification_id, number: following.number, step: following.step, priority, due_at, began_at }
+  const next: NewStep | null = following
+    ? { notification_id, number: step.number + 1, step: following.step, priority, due_at, began_at, base, turn: null }
     : null;
   const escalation = {
     organizationId: step.organization_id,
     occurrenceId: step.occurrence_id,
     notificationId: notification.id,
+    after: base,
     context: occurrence.context,
   };
   const refused = from ? undefined : await refuseStep(tools.hot, planned, escalation);
   if (refused) return pageOf(step, { status: 'skipped', reason: refused, next });
-  const request = { context: occurrence.context, options, cursor: from, limit, now, only: planned.notification };
+  const only = planned.notification;
+  const read = { context: occurrence.context, options, cursor: from, limit, now, only };
+  const request = planned.rotates ? { ...read, limit: rotationLimit } : read;
   const decided = await tools.marker.during(escalation, async mark => {
     const page = await decidePage({ plans: tools.plans, recipients }, plan, { ...request, mark });
-    return { ...page, decisions: await applyUnless(tools.hot, planned, escalation, page.decisions, mark) };
+    const open = withoutAcknowledged(page.decisions, occurrence.acknowledged_users ?? []);
+    return { ...page, decisions: await applyUnless(tools.hot, planned, escalation, open, mark) };
   });
+  if (planned.rotates) {
+    const turn = await takeTurn(tools.hot, step.organization_id, {
+      ...escalation,
+      number: step.number,
+      step: run.step,
+    });
+    decided.decisions = selectTurn(decided.decisions, turn);
+    decided.cursor = null;
+    if (next?.step === run.step) next.turn = turn + 1;
+  }
   const page = planPage(plan, occurrence, from, decided, step.number);
   const { decisions, deliveries, cursor, limit: overLimit } = page;
+  // No one was on call: the next step does not wait.
+  const isUncovered = decided.refused.some(({ reason }) => reason === 'schedule.no_one');
   logLimit(tools, overLimit, occurrence);
   return pageOf(step, {
     status: cursor ? 'waiting' : 'done',
     cursor,
     due_at: cursor ? new Date(now) : null,
-    next: cursor ? null : next,
-    reason: cursor ? null : (overLimit ?? (deliveries.length > 0 ? null : reasonForNoDeliveries(decided))),
+    next: cursor ? null : next && isUncovered ? { ...next, due_at: new Date(now) } : next,
+    reason: cursor ? null : (overLimit ?? (decided.usesFallback || deliveries.length === 0 ? reasonOf(decided) : null)),
     deliveries,
-    throttled: groupThrottledMessages(plan, occurrence.context, decisions),
+    digestPlan: planDigests(plan, { context: occurrence.context, options, decisions, now, step: step.number }),
   });
 }
 
@@ -251,31 +282,23 @@ async function decideResolution(
   const channels = await tools.plans.listChannels(organizationId);
   const circumstances = circumstancesOf(plan, notification, options, now);
   const facts = toFacts(occurrence);
-  const deliveries = notified.flatMap(({ user_id, channel_id, address }): PlannedDelivery[] => {
+  const decisions = notified.flatMap(({ user_id, channel_id, address }): RecipientDecision[] => {
     const recipient = recipients.find(one => one.user_id === user_id);
     const channel = channels.find(one => one.id === channel_id);
     if (!recipient || !channel) return [];
     const [first] = decide(channel, recipient, {}, circumstances);
     const { reason, detail, dueAt } = first!;
-    const decision = {
-      notification,
-      channel,
-      recipient,
-      address,
-      reason,
-      detail,
-      dueAt,
-      isUrgent: circumstances.isUrgent,
-    };
-    const priority = priorityOf(options, notification.priority, from !== null);
-    return [planDelivery(decision, facts, priority, step.number)];
+    const { isUrgent } = circumstances;
+    return [{ notification, channel, recipient, address, reason, detail, dueAt, isUrgent }];
   });
+  const priority = priorityOf(options, notification.priority, from !== null);
   const isFull = users.length === limit;
   const cursor = isFull ? { notification: notification.id, source: 'notified', after: Math.max(...users) } : null;
   return pageOf(step, {
     status: cursor ? 'waiting' : 'done',
     cursor,
     due_at: cursor ? new Date(now) : null,
-    deliveries,
+    deliveries: decisions.map(decision => planDelivery(decision, facts, priority, step.number)),
+    digestPlan: planDigests(plan, { context: occurrence.context, options, decisions, now, step: step.number }),
   });
 }

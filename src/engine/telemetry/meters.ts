@@ -76,6 +76,16 @@ export class Meters {
     'Attempts to update or retract sent messages, by outcome.',
     ['outcome'],
   );
+  readonly #sourceUpdates = new Counter(
+    'belfry_source_updates_total',
+    'Requests that report an acknowledgement or a resolution to the sender of an alert, by outcome.',
+    ['outcome'],
+  );
+  readonly #expiredHolds = new Counter(
+    'belfry_holds_expired_total',
+    'Occurrences that failed because no one approved them in time, by the guard that held them.',
+    ['kind'],
+  );
   readonly #pages = new Counter('belfry_expanded_pages_total', 'Pages of recipients decided.', ['class']);
   readonly #expanded = new Counter('belfry_expanded_deliveries_total', 'Deliveries decided.', ['class']);
 
@@ -134,6 +144,8 @@ export class Meters {
       this.#batches,
       this.#webhookMessages,
       this.#messageUpdates,
+      this.#sourceUpdates,
+      this.#expiredHolds,
       this.#pages,
       this.#expanded,
     ];
@@ -160,6 +172,16 @@ export class Meters {
   messageUpdated(outcome: 'done' | 'retried' | 'failed'): void {
     this.#hasWorked = true;
     this.#messageUpdates.add(1, outcome);
+  }
+
+  sourceUpdated(outcome: 'done' | 'retried' | 'failed'): void {
+    this.#hasWorked = true;
+    this.#sourceUpdates.add(1, outcome);
+  }
+
+  holdExpired(kind: string): void {
+    this.#hasWorked = true;
+    this.#expiredHolds.add(1, kind);
   }
 
   /** Remembers the type of a channel that is about to be used. */
