@@ -9,6 +9,7 @@ import { hostNameOf } from './core/mail-domain/lookups.ts';
 import { addressesOf } from './core/operations/database-url.ts';
 import type { ConnectionFacts } from './core/operations/instance.ts';
 import { inboxChannel } from './db/audience/inbox.ts';
+import { shiftsChannel } from './db/audience/on-call/watches.ts';
 import { assignCell } from './db/connection/cell.ts';
 import { Listener } from './db/connection/listen.ts';
 import { migrate } from './db/connection/migrate.ts';
@@ -40,15 +41,29 @@ import { feedbackReaders } from './providers/feedback/index.ts';
 import { MailReader } from './providers/feedback/mail-reader.ts';
 import { providers } from './providers/index.ts';
 import { InboxStreams } from './services/audience/inbox-streams.ts';
+import { pollCalendars } from './services/audience/on-call/calendars/polls.ts';
+import { CalendarReader } from './services/audience/on-call/calendars/reader.ts';
+import { updateGroups } from './services/audience/on-call/groups.ts';
+import { TestPages } from './services/audience/on-call/test-pages.ts';
+import { ScheduleWatch } from './services/audience/on-call/watch.ts';
 import { ContextSchemas } from './services/configuration/checks/context-schemas.ts';
 import { DomainCheckLimits } from './services/configuration/checks/domain-check-limits.ts';
+import { RateGuard } from './services/configuration/limits/rate-guard.ts';
+import { TriggerCounts } from './services/configuration/limits/trigger-counts.ts';
 import { UsageMeter } from './services/configuration/limits/usage-meter.ts';
 import { TenantCache } from './services/configuration/paths/tenant-cache.ts';
 import type { Deps } from './services/deps.ts';
 import { AcknowledgementTimes } from './services/history/acknowledgements/acknowledgement-times.ts';
 import { matchLateFeedback } from './services/history/feedback/feedback.ts';
 import { MailboxPolls } from './services/history/feedback/mailboxes.ts';
+import { HeartbeatCalls } from './services/history/heartbeats/call-store.ts';
+import { HeartbeatWatch } from './services/history/heartbeats/watch.ts';
+import { CallCounter } from './services/history/levels/call-counts.ts';
+import { Watches } from './services/history/levels/watch.ts';
+import { judgeOpenPayloads } from './services/history/sources/ingress.ts';
+import { SourceStore } from './services/history/sources/source-store.ts';
 import { TriggerStore } from './services/history/trigger-store.ts';
+import { GuardMails } from './services/identity/guard-mails.ts';
 import { KeyUse } from './services/identity/key-use.ts';
 import { Mailer } from './services/identity/mail.ts';
 import { createSignIn } from './services/identity/sign-in/sign-in-state.ts';
@@ -94,6 +109,8 @@ const feedbackEveryMs = 60_000;
 const maintenanceEveryMs = 3_600_000;
 /** How soon an organization is served again after its move was interrupted. */
 const movesEveryMs = 3_000;
+const payloadsEveryMs = 5_000;
+const callCountsEveryMs = 5_000;
 /** Far longer than the engine ever blocks its thread. */
 const engineStalledMs = 30_000;
 /** Generous: the limits on tenants' templates stay far below it. */
@@ -105,6 +122,10 @@ const closeIdleEveryMs = 100;
 const maxTestSends = 100;
 /** Imports and pages of exports at once, in all and of one organization: fewer than there are connections. */
 const maxBulk = { all: 4, organization: 2 };
+
+/** Calendars of users that are fetched at once, in all and of one organization, and how long one may take while others wait. */
+const maxCalendars = { all: 6, organization: 2 };
+const calendarMs = 2_000;
 
 /** Opens the database, or awaits `opening`, and applies pending migrations. `wait`: retry until the database is reachable. */
 export async function openRuntime(
@@ -128,11 +149,13 @@ export async function openRuntime(
   const awsRole = openAwsRole(config.awsRoleFor);
   const rendering = new Rendering(log);
   const mailReader = new MailReader();
+  const calendarReader = new CalendarReader();
   const mailer = openMailer(config, log);
   const background = new Background(error => log.warn({ err: error }, 'recording a failed sign-in failed'));
   const close = async () => {
     await rendering.close();
     await mailReader.close();
+    await calendarReader.close();
     await mailer?.close();
     await background.drain();
     await outbound.close();
@@ -161,10 +184,16 @@ export async function openRuntime(
       providers,
       feedbackReaders,
       mailReader,
+      calendarReader,
+      calendarSlots: new FairSlots(maxCalendars.all, maxCalendars.organization, { guaranteedMs: calendarMs }),
       triggers: new TriggerStore(database),
+      sources: new SourceStore(database.pool),
+      heartbeats: new HeartbeatCalls(database.pool),
+      calls: new CallCounter(db),
       acknowledgementTimes: new AcknowledgementTimes(),
       keyUse: new KeyUse(),
       usage: new UsageMeter(db),
+      triggerCounts: new TriggerCounts(),
       signIn: createSignIn(signer, background, config.oidc && new Oidc(config.oidc)),
       testSends: new FairBudget(maxTestSends),
       bulk: new FairSlots(maxBulk.all, maxBulk.organization),
@@ -262,10 +291,11 @@ export async function startService(
     name: 'belfry listener',
     channels:
       config.role === 'worker'
-        ? ['belfry_changed']
-        : ['belfry_changed', inboxChannel, ...(replicaReads ? [writtenChannel] : [])],
+        ? ['belfry_changed', shiftsChannel]
+        : ['belfry_changed', shiftsChannel, inboxChannel, ...(replicaReads ? [writtenChannel] : [])],
     onNotify: (channel, payload) => {
-      if (channel === inboxChannel) deps.inboxStreams.announced(payload);
+      if (channel === shiftsChannel) wakeShiftLoops();
+      else if (channel === inboxChannel) deps.inboxStreams.announced(payload);
       else if (channel === writtenChannel) replicaReads?.handleAnnouncement(payload);
       else tenantCache.handleAnnouncement(payload);
     },
@@ -286,6 +316,8 @@ export async function startService(
   const timers = [
     setInterval(() => runSafely(log, 'storing the last use of keys and sessions', saveLastUse), lastUseEveryMs),
     setInterval(() => runSafely(log, 'maintenance', () => runMaintenance(deps, currentTime())), maintenanceEveryMs),
+    setInterval(() => runSafely(log, 'judging payloads of sources', () => judgeOpenPayloads(deps)), payloadsEveryMs),
+    setInterval(() => runSafely(log, 'storing counts of calls', () => deps.calls.flush()), callCountsEveryMs),
     setInterval(() => runSafely(log, 'recovering interrupted moves', () => recoverMoves(deps)), movesEveryMs),
     setInterval(
       () => runSafely(log, 'matching feedback', () => matchLateFeedback(deps, currentTime())),
@@ -297,6 +329,28 @@ export async function startService(
       ? undefined
       : new OutboxDrains(config.outboxes, deps, log, () => instance.isPaused);
   const mailboxes = config.role === 'api' ? undefined : new MailboxPolls(deps, log, () => instance.isPaused);
+  const calendars = config.role === 'api' ? undefined : pollCalendars(deps, log, () => instance.isPaused);
+  const rateGuard = new RateGuard(deps, log);
+  const { mailer } = deps;
+  const guardMails =
+    mailer &&
+    new GuardMails({ ...deps, mailer }, log, {
+      isPaused: () => instance.isPaused,
+      // Required with a mail server.
+      baseUrl: config.baseUrl!,
+    });
+  const heartbeats = new HeartbeatWatch(deps, log, {
+    isPaused: () => instance.isPaused,
+    receives: config.role !== 'worker',
+  });
+  const groups = config.role === 'api' ? undefined : updateGroups(deps, log, () => instance.isPaused);
+  const scheduleWatch = new ScheduleWatch(deps, log, () => instance.isPaused);
+  const wakeShiftLoops = () => {
+    scheduleWatch.loop.wake();
+    groups?.wake();
+  };
+  const watches = new Watches(deps, log, () => instance.isPaused);
+  const testPages = new TestPages(deps, log, () => instance.isPaused);
   const metrics = createMetrics({
     deps,
     ...(outboxes && { outboxes }),
@@ -339,13 +393,29 @@ export async function startService(
     const engineStopped = engine?.stop(graceMs);
     // A failure is reported where it is awaited.
     engineStopped?.catch(() => {});
-    await Promise.all([server.close(), outboxes?.stop(), mailboxes?.stop(), instance.stop()]);
+    await Promise.all([
+      server.close(),
+      outboxes?.stop(),
+      mailboxes?.stop(),
+      calendars?.stop(),
+      heartbeats.stop(),
+      scheduleWatch.loop.stop(),
+      groups?.stop(),
+      guardMails?.loop.stop(),
+      testPages.loop.stop(),
+      watches.loop.stop(),
+      instance.stop(),
+    ]);
     clearTimeout(forceClose);
     clearInterval(closeIdle);
     metricsServer?.close().closeAllConnections();
     await deps.triggers.drain();
+    await deps.sources.drain();
+    await deps.heartbeats.drain();
+    await runSafely(log, 'storing counts of calls', () => deps.calls.flush());
     await Promise.all([engineStopped, traces?.close()]);
     await runSafely(log, 'storing the last use of keys and sessions', saveLastUse);
+    await runSafely(log, 'storing usual rates of triggers', () => rateGuard.stop());
     await replicaReads?.replicas.stop();
     await listener.close();
     await runtime.close();
@@ -357,7 +427,14 @@ export async function startService(
     await replicaReads?.replicas.start();
     await engineStarted;
     outboxes?.start();
+    rateGuard.loop.start();
+    guardMails?.loop.start();
+    scheduleWatch.loop.start();
+    groups?.start();
+    testPages.loop.start();
+    watches.loop.start();
     mailboxes?.start();
+    calendars?.start();
     const metricsAddress = metricsServer && (await listenForMetrics(metricsServer, config.metrics, log));
     if (!metricsServer && !token && !isLoopback(config.host)) {
       log.info('/metrics is closed: set METRICS_TOKEN to read it, or METRICS_PORT to serve metrics on their own port');
@@ -368,6 +445,7 @@ export async function startService(
       port: config.port,
       listenTextResolver: where => `Belfry ${version} (role ${config.role}) listens on ${where}`,
     });
+    await heartbeats.start();
     if (config.role !== 'worker') {
       const port = Number(new URL(address).port);
       await recordServedUrl(deps.db, linkUrlOf({ ...config, port }) ?? '');

@@ -16,11 +16,16 @@ import type { Rendering } from '../pipeline/rendering/rendering.ts';
 import type { Providers } from '../providers/provider.ts';
 import type { AwsRole } from '../providers/sending.ts';
 import type { InboxStreams } from './audience/inbox-streams.ts';
+import type { CalendarReader } from './audience/on-call/calendars/reader.ts';
 import type { ContextSchemas } from './configuration/checks/context-schemas.ts';
 import type { DomainCheckLimits } from './configuration/checks/domain-check-limits.ts';
+import type { TriggerCounts } from './configuration/limits/trigger-counts.ts';
 import type { UsageMeter } from './configuration/limits/usage-meter.ts';
 import type { TenantCache } from './configuration/paths/tenant-cache.ts';
 import type { AcknowledgementTimes } from './history/acknowledgements/acknowledgement-times.ts';
+import type { HeartbeatCalls } from './history/heartbeats/call-store.ts';
+import type { CallCounter } from './history/levels/call-counts.ts';
+import type { SourceStore } from './history/sources/source-store.ts';
 import type { TriggerStore } from './history/trigger-store.ts';
 import type { KeyUse } from './identity/key-use.ts';
 import type { Mailer } from './identity/mail.ts';
@@ -42,17 +47,27 @@ export interface Deps {
   feedbackReaders: Readonly<Record<string, FeedbackReader>>;
   /** Reads mails in threads. */
   mailReader: { read(organizationId: number, bytes: Buffer): Promise<MailReport> };
+  /** Reads calendars of users in threads. */
+  calendarReader: Pick<CalendarReader, 'read'>;
+  /** Calendars that are being fetched: each holds a file. */
+  calendarSlots: FairSlots;
   triggers: TriggerStore;
+  sources: SourceStore;
+  heartbeats: HeartbeatCalls;
+  /** Calls of senders, for the service levels. */
+  calls: CallCounter;
   acknowledgementTimes: AcknowledgementTimes;
   keyUse: KeyUse;
   /** Usage per organization, for enforcing limits. */
   usage: UsageMeter;
+  /** Triggers that this process has accepted, for the rate guard. */
+  triggerCounts: TriggerCounts;
   signIn: SignIn;
   /** Imports and pages of exports: each takes a connection that requests need too. */
   bulk: FairSlots;
   /** Test messages that are being sent, each with its own connection. */
   testSends: FairBudget;
-  /** Sends Belfry's own mail: invites and password resets. Undefined without a mail server. */
+  /** Sends Belfry's own mail: invites, password resets and what a guard holds. Undefined without a mail server. */
   mailer: Mailer | undefined;
   plans: Plans;
   rendering: Rendering;

@@ -12,12 +12,25 @@ interface DeviceOwner {
   username: string;
 }
 
+interface DeviceAddress {
+  name: string;
+  value: string;
+}
+
 /** Maximum number of devices per user and kind. Expired ones are disabled when the push service reports them. */
 const maxDevices = 20;
 
+export function registerDevice(deps: Deps, organizationId: number, user: DeviceOwner, device: Device) {
+  return moveDeviceAddress(deps, organizationId, user, { name: deviceAddressName, value: writeDevice(device) });
+}
+
 /** A device has one user: the previous one may have signed out without a connection. */
-export async function registerDevice(deps: Deps, organizationId: number, user: DeviceOwner, device: Device) {
-  const address = { name: deviceAddressName, value: writeDevice(device) };
+export async function moveDeviceAddress(
+  deps: Deps,
+  organizationId: number,
+  user: DeviceOwner,
+  address: DeviceAddress,
+): Promise<void> {
   await addDeviceAddress(deps, organizationId, user, address);
   for (const { user_id, username, ...other } of await listSameAddresses(deps.db, organizationId, user.id, address)) {
     const holder = { id: user_id, username };
@@ -25,10 +38,18 @@ export async function registerDevice(deps: Deps, organizationId: number, user: D
   }
 }
 
+export function unregisterDevice(deps: Deps, organizationId: number, user: DeviceOwner, device: Device) {
+  return removeDeviceAddress(deps, organizationId, user, { name: deviceAddressName, value: writeDevice(device) });
+}
+
 /** Removing an unknown device changes nothing. */
-export async function unregisterDevice(deps: Deps, organizationId: number, user: DeviceOwner, device: Device) {
-  const value = writeDevice(device);
-  const registered = await listDeviceAddresses(deps, organizationId, user, deviceAddressName);
+export async function removeDeviceAddress(
+  deps: Deps,
+  organizationId: number,
+  user: DeviceOwner,
+  { name, value }: DeviceAddress,
+): Promise<void> {
+  const registered = await listDeviceAddresses(deps, organizationId, user, name);
   const found = registered.find(address => address.value === value);
   if (found) await deleteAddress(deps, organizationId, user, found, { cascade: true, dryRun: false });
 }
@@ -38,7 +59,7 @@ export async function addDeviceAddress(
   deps: Deps,
   organizationId: number,
   user: DeviceOwner,
-  { name, value }: { name: string; value: string },
+  { name, value }: DeviceAddress,
 ): Promise<void> {
   const registered = await listDeviceAddresses(deps, organizationId, user, name);
   const found = registered.find(address => address.value === value);
@@ -51,7 +72,7 @@ export async function addDeviceAddress(
   await addAddress(deps, organizationId, user, { name, value });
 }
 
-async function listDeviceAddresses({ db }: Deps, organizationId: number, { id }: DeviceOwner, name: string) {
+export async function listDeviceAddresses({ db }: Deps, organizationId: number, { id }: DeviceOwner, name: string) {
   const all = await listWholeAddresses(db, organizationId, id, { after: 0, limit: 1_000 });
   return all.filter(address => address.name === name);
 }

@@ -3,11 +3,14 @@ import { addressKind, fold } from '../../core/text/text.ts';
 import { addMissingEmails } from '../../db/audience/addresses.ts';
 import * as lists from '../../db/audience/distribution-lists.ts';
 import * as members from '../../db/audience/members.ts';
+import { listSchedulesWithFallback } from '../../db/audience/on-call/schedules.ts';
 import { createMissingUsers } from '../../db/audience/users.ts';
+import { setColumns } from '../../db/configuration/rows.ts';
 import type { PageRequest } from '../../db/connection/page.ts';
 import { prepareForGrowth, violatedConstraint } from '../../db/connection/pool.ts';
 import { slices } from '../../lib/load/slices.ts';
 import { currentTime } from '../../lib/time/clock.ts';
+import { refuseIfUsed } from '../configuration/references.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
 
@@ -91,7 +94,7 @@ export async function countMembers({ db }: Deps, organizationId: number, listId:
   return (await lists.countMembers(db, organizationId, listId)) ?? notFound('list.not_found', 'list');
 }
 
-/** Renames the list, also in the notifications that refer to it. */
+/** Renames the list, also in the notifications and schedules that refer to it. */
 export async function renameDistributionList(
   deps: Deps,
   organizationId: number,
@@ -115,6 +118,8 @@ export async function renameDistributionList(
       });
     }
     if (uses.length > 0) await lists.renameListInNotifications(trx, organizationId, uses, name);
+    for (const { id } of await listSchedulesWithFallback(trx, organizationId, project.id, current.name_key))
+      await setColumns(trx, organizationId, 'schedule', id, { fallback: name });
     const notifications = [...new Set(uses.map(use => use.path))];
     const changes = { before: { name: current.name }, after: { name, notifications } };
     const path = `${project.slug}/${current.name}`;
@@ -143,6 +148,12 @@ export async function deleteDistributionList(
         uses: { notifications },
       });
     }
+    const schedules = await listSchedulesWithFallback(trx, organizationId, project.id, current.name_key);
+    refuseIfUsed(
+      'the list',
+      schedules.map(({ slug }) => `${project.slug}/${slug}`),
+      'schedules',
+    );
     const { members } = current;
     if (members > 0 && !cascade) {
       throw new AppError('resource.in_use', 'the list has members: add ?cascade=true to delete them as well', {

@@ -17,6 +17,7 @@ import {
 } from '../../db/audience/inbox-changes.ts';
 import { isUnavailable, sqlState } from '../../db/connection/pool.ts';
 import { findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
+import { noteAction } from '../../db/ledger/expand/canaries.ts';
 import { Batcher } from '../../lib/load/batcher.ts';
 import { resolveEventPath } from '../configuration/events.ts';
 import type { Deps } from '../deps.ts';
@@ -95,7 +96,7 @@ export async function takeAction(
   }
   // Acknowledges before storing the action: both are final, and the action must not be stored if this fails.
   if (action.acknowledge && (message.action ?? name) === name) {
-    await acknowledge(deps, organization.id, message.occurrence_id, user.username);
+    await acknowledge(deps, organization.id, message.occurrence_id, user.username, user.id);
   }
   const trigger = action.event && (await prepareTrigger(deps, organization, user, message, name, action.event));
   const isTaken = await db.transaction().execute(async trx => {
@@ -107,6 +108,7 @@ export async function takeAction(
   if (!isTaken && after.action !== name) {
     throw new AppError('message.acted', `the action ${after.action} has already been taken`);
   }
+  await noteAction(db, organization.id, message.occurrence_id, id);
   return after;
 }
 

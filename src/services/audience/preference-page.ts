@@ -1,5 +1,6 @@
 /** The hosted preference page of a recipient: what it shows, and what the recipient can change. */
 import type { Category } from '../../core/configuration/nouns/category.ts';
+import { personal } from '../../core/decision/decide.ts';
 import {
   type Choices,
   categoryScope,
@@ -12,9 +13,11 @@ import {
   type PreferenceSource,
   resolvePreference,
 } from '../../core/decision/preferences.ts';
+import { AppError } from '../../core/errors.ts';
 import { maskAddress } from '../../core/message/recipient-links.ts';
+import type { Reach } from '../../core/oncall/reach.ts';
 import { addressKind } from '../../core/text/text.ts';
-import { listWholeAddresses } from '../../db/audience/addresses.ts';
+import { findAddress, listWholeAddresses } from '../../db/audience/addresses.ts';
 import {
   listPreferenceHistory,
   listPreferences,
@@ -22,10 +25,15 @@ import {
   type QuietPreference,
 } from '../../db/audience/preferences.ts';
 import type { LinkedUser } from '../../db/audience/recipient-links.ts';
+import { listAwaitingCode } from '../../db/audience/verification.ts';
+import { hasNotificationsNamingChannel } from '../../db/configuration/references.ts';
 import { findRow } from '../../db/configuration/rows.ts';
 import { listRecipientCategories } from '../configuration/categories.ts';
 import type { Deps } from '../deps.ts';
 import { listChannelTypes, storePreferences, storeQuietHours, toChoices } from './preferences.ts';
+import { asVisitor } from './recipient-links.ts';
+import { storeReach } from './users.ts';
+import { canReach, confirmCode, sendCode } from './verification.ts';
 
 export { sampleToken } from '../../core/text/live-text.ts';
 export type { LinkedUser } from '../../db/audience/recipient-links.ts';
@@ -38,11 +46,14 @@ const maxAddresses = 50;
 export async function readPage(deps: Deps, user: LinkedUser, locale: string) {
   const { db } = deps;
   const organizationId = user.organization_id;
-  const [offered, preferences, addresses, [last]] = await Promise.all([
+  const [offered, preferences, addresses, awaiting, channels, [last], isPersonalUsed] = await Promise.all([
     readOfferedCategories(deps, organizationId),
     listPreferences(db, organizationId, user.id),
     listWholeAddresses(db, organizationId, user.id, { after: 0, limit: maxAddresses }),
+    listAwaitingCode(db, organizationId, user.id),
+    deps.plans.listChannels(organizationId),
     listPreferenceHistory(db, organizationId, user.id, { after: 0, limit: 1 }),
+    hasNotificationsNamingChannel(db, organizationId, personal),
   ]);
   return {
     ...showCategories(offered, toChoices(preferences), locale),
@@ -51,7 +62,16 @@ export async function readPage(deps: Deps, user: LinkedUser, locale: string) {
         ({ name, disabled_at }) => disabled_at === null && !['webhook', 'webpush', 'push'].includes(addressKind(name)),
       )
       // Masked, so that the link reveals no address but the recipient recognises it.
-      .map(({ name, value }) => ({ type: addressKind(name), value: maskAddress(value) })),
+      .map(address => ({
+        id: address.id,
+        type: addressKind(address.name),
+        value: maskAddress(address.value),
+        isVerified: address.verified_at !== null,
+        isAwaitingCode: awaiting.has(address.id),
+        isReachable: channels.some(channel => canReach(channel, address)),
+      })),
+    // Rules are offered to those whom they concern.
+    reach: isPersonalUsed ? (user.reach ?? {}) : (user.reach ?? undefined),
     lastChange: last && { at: last.changed_at, source: last.source as PreferenceSource },
   };
 }
@@ -59,8 +79,9 @@ export async function readPage(deps: Deps, user: LinkedUser, locale: string) {
 /** Returns the page as a recipient without preferences sees it, for the preview in the console. */
 export async function readSamplePage(deps: Deps, organizationId: number, locale: string): Promise<PreferencePage> {
   const offered = await readOfferedCategories(deps, organizationId);
-  const addresses = [{ type: 'email', value: maskAddress('ada@example.com') }];
-  return { ...showCategories(offered, {}, locale), addresses, lastChange: undefined };
+  const sample = { id: 0, type: 'email', value: maskAddress('ada@example.com') };
+  const addresses = [{ ...sample, isVerified: true, isAwaitingCode: false, isReachable: true }];
+  return { ...showCategories(offered, {}, locale), addresses, reach: undefined, lastChange: undefined };
 }
 
 interface OfferedCategories {
@@ -104,19 +125,20 @@ export interface PageChoice {
 /** Undefined fields are left unchanged. */
 export type PageQuietHours = Partial<QuietPreference>;
 
-/** Throws when the quiet hours are invalid, and then saves nothing. */
+/** Throws when the quiet hours or rules are invalid, and then saves nothing. */
 export async function savePage(
   deps: Deps,
   user: LinkedUser,
   choices: PageChoice[],
   quiet: PageQuietHours,
+  reach?: Reach,
 ): Promise<void> {
   const page = await readPage(deps, user, 'en');
   const offered = new Map(page.categories.filter(one => !one.isRequired).map(one => [one.slug, one.channels]));
   const writes = choices
     .filter(({ category, type, was, is }) => was !== is && Object.hasOwn(offered.get(category) ?? {}, type))
     .map(({ category, type, is }) => ({ scope: categoryScope(category), channel_type: type, enabled: is }));
-  await savePreferences(deps, user, writes, 'page', quiet);
+  await savePreferences(deps, user, writes, 'page', quiet, reach);
 }
 
 /**
@@ -136,6 +158,16 @@ export async function switchAllOff(deps: Deps, user: LinkedUser): Promise<void> 
     all.map(one => ({ ...one, enabled: false })),
     'page',
   );
+}
+
+/** Sends a code to an address of the user, or verifies the address by the code that was entered. */
+export async function verifyAddress(deps: Deps, user: LinkedUser, id: number, code: string | undefined): Promise<void> {
+  const own = asVisitor(deps, user);
+  const organizationId = user.organization_id;
+  const address = await findAddress(deps.db, organizationId, user.id, id);
+  if (!address) throw new AppError('address.not_found', 'the address has been deleted');
+  if (code === undefined) await sendCode(own, { id: organizationId, ...user.organization }, user, address);
+  else await confirmCode(own, organizationId, user, address, code);
 }
 
 interface UnsubscribeLink {
@@ -175,11 +207,13 @@ async function savePreferences(
   writes: PreferenceWrite[],
   source: PreferenceSource,
   quiet: PageQuietHours = {},
+  reach?: Reach,
 ) {
-  const actor = { ...deps.actor, kind: 'visitor' as const, id: null, name: user.username };
+  const { actor } = asVisitor(deps, user);
   const organizationId = user.organization_id;
   await deps.db.transaction().execute(async trx => {
     await storePreferences({ actor }, trx, organizationId, user, writes, source);
     await storeQuietHours({ actor }, trx, organizationId, user, quiet, source);
+    if (reach) await storeReach({ actor }, trx, organizationId, user, reach);
   });
 }

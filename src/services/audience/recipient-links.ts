@@ -109,6 +109,11 @@ async function findCurrentOwner(deps: LinkDeps, holder: LinkHolder | undefined):
   return user?.link_generation === holder.generation ? user : undefined;
 }
 
+/** Attributes changes to the holder of a link, who is not signed in. */
+export function asVisitor(deps: Deps, { username }: LinkedUser): Deps {
+  return { ...deps, actor: { ...deps.actor, kind: 'visitor', id: null, name: username } };
+}
+
 /** Returns the path of the user's hosted preference page. */
 export function preferencesPath({ signer }: Pick<Deps, 'signer'>, user: LinkedUser): string {
   const holder = { organizationId: user.organization_id, userId: user.id, generation: user.link_generation };

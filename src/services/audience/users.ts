@@ -1,9 +1,11 @@
 import { isTimezone, notATimezone } from '../../core/decision/quiet-hours.ts';
 import { AppError, invalid } from '../../core/errors.ts';
 import { type JsonObject, mergePatch } from '../../core/json.ts';
+import { findReachMistakes, type Reach, toStoredReach } from '../../core/oncall/reach.ts';
 import { fold, normalizeLocale, notALocale, readAddress } from '../../core/text/text.ts';
 import * as addresses from '../../db/audience/addresses.ts';
 import * as users from '../../db/audience/users.ts';
+import type { Db } from '../../db/connection/pool.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import type { Deps } from '../deps.ts';
 import { differences, record } from '../operations/audit.ts';
@@ -66,6 +68,8 @@ interface UserUpdate {
   /** Empty or null: none. */
   locale?: string | null;
   timezone?: string | null;
+  /** Without rules or null: none. */
+  reach?: Reach | null;
   custom_fields?: JsonObject | null;
   mode: CustomFieldsMode;
 }
@@ -77,7 +81,8 @@ export async function updateUser(
   update: UserUpdate,
   check: Check<users.Profile> = () => {},
 ) {
-  const { custom_fields: given, mode, locale: written, timezone: zone, ...changes } = update;
+  const { custom_fields: given, mode, locale: written, timezone: zone, reach: rules, ...changes } = update;
+  const reach = rules === undefined ? undefined : readReach(rules);
   const timezone = zone === undefined ? undefined : readTimezone(zone);
   const locale = written === undefined ? undefined : readLocale(written);
   return deps.db.transaction().execute(async trx => {
@@ -85,7 +90,13 @@ export async function updateUser(
     if (!current) throw new AppError('user.not_found', 'the user has been deleted');
     check(current);
     const custom_fields = given ? applyCustomFields(current.custom_fields, given, mode) : undefined;
-    const updated = await users.updateUser(trx, organizationId, id, { ...changes, locale, timezone, custom_fields });
+    const updated = await users.updateUser(trx, organizationId, id, {
+      ...changes,
+      locale,
+      timezone,
+      reach,
+      custom_fields,
+    });
     const changed = differences({ ...current, updated_at: null }, { ...updated, updated_at: null });
     const path = updated.username;
     if (changed) await record(deps, trx, organizationId, { action: 'update', noun: 'user', path, ...changed });
@@ -106,6 +117,30 @@ export function readTimezone(text: string | null): string | null {
   if (!text) return null;
   if (!isTimezone(text)) throw invalid({ timezone: [notATimezone] });
   return text;
+}
+
+/** Stores a user's own rules in the caller's transaction. Throws when they are invalid. */
+export async function storeReach(
+  deps: Pick<Deps, 'actor'>,
+  trx: Db,
+  organizationId: number,
+  { id, username }: AddressOwner,
+  rules: Reach | null,
+): Promise<void> {
+  const reach = readReach(rules);
+  const before = await users.findUserForUpdate(trx, organizationId, id);
+  if (!before) throw new AppError('user.not_found', 'the user has been deleted');
+  const changed = differences({ reach: before.reach }, { reach });
+  if (!changed) return;
+  await users.updateUser(trx, organizationId, id, { reach });
+  await record(deps, trx, organizationId, { action: 'update', noun: 'user', path: username, ...changed });
+}
+
+/** Validates rules; null or empty means none. */
+export function readReach(reach: Reach | null): Reach | null {
+  const mistakes = Object.entries(findReachMistakes(reach ?? {}));
+  if (mistakes.length > 0) throw invalid(Object.fromEntries(mistakes.map(([at, text]) => [`reach/${at}`, [text]])));
+  return toStoredReach(reach);
 }
 
 function applyCustomFields(current: JsonObject, given: JsonObject, mode: CustomFieldsMode): JsonObject | undefined {
@@ -161,8 +196,8 @@ export async function deleteUser(
     const deleted = { users: 1, ...(await users.countUserDependents(trx, organizationId, id)) };
     if (dryRun) return deleted;
     await users.deleteUsers(trx, organizationId, [current.username]);
-    const { email, first_name, last_name, locked, locale, timezone, custom_fields } = current;
-    const before = { email, first_name, last_name, locked, locale, timezone, custom_fields };
+    const { email, first_name, last_name, locked, locale, timezone, reach, custom_fields } = current;
+    const before = { email, first_name, last_name, locked, locale, timezone, reach, custom_fields };
     await record(deps, trx, organizationId, { action: 'delete', noun: 'user', path: current.username, before });
     return deleted;
   });
@@ -189,6 +224,35 @@ export async function setAddressEnabled(
     await record(deps, trx, organizationId, entry);
     return address;
   });
+}
+
+/** Marks an address as verified, or as not verified, without a code. */
+export async function setAddressVerified(
+  deps: Deps,
+  organizationId: number,
+  user: AddressOwner,
+  address: addresses.Address,
+  verified: boolean,
+): Promise<addresses.WholeAddress> {
+  return deps.db.transaction().execute(trx => storeVerified(deps, trx, organizationId, user, address, verified));
+}
+
+/** Stores whether an address is verified in the caller's transaction. */
+export async function storeVerified(
+  deps: Pick<Deps, 'actor'>,
+  trx: Db,
+  organizationId: number,
+  user: AddressOwner,
+  { id, name, value }: addresses.Address,
+  verified: boolean,
+): Promise<addresses.WholeAddress> {
+  if (await addresses.setAddressVerified(trx, organizationId, { id, name, value }, verified)) {
+    const entry = { action: 'update', noun: 'address', path: `${user.username}/${name}`, after: { verified } };
+    await record(deps, trx, organizationId, entry);
+  }
+  const address = await addresses.findAddress(trx, organizationId, user.id, id);
+  if (!address) throw new AppError('address.not_found', 'the address has been deleted');
+  return address;
 }
 
 /** Refuses to delete an address with list memberships unless `cascade` is set, which deletes them as well. */

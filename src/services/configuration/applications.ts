@@ -1,3 +1,4 @@
+import type { ApplicationGuard } from '../../core/decision/guards/rate-guard.ts';
 import { findRow } from '../../db/configuration/rows.ts';
 import type { Kind } from './entries.ts';
 import { showPause } from './pauses.ts';
@@ -7,6 +8,7 @@ export interface Application {
   name: string;
   paused: boolean;
   paused_reason: string | null;
+  guard: ApplicationGuard | null;
   created_at: string;
 }
 
@@ -14,6 +16,7 @@ export const application: Kind<'application', Application> = {
   noun: 'application',
   read: async (db, { organization }, id) => {
     const row = (await findRow(db, organization.id, 'application', { id }))!;
-    return { slug: row.slug, name: row.name, ...showPause(row), created_at: row.created_at.toISOString() };
+    const { slug, name, guard, created_at } = row;
+    return { slug, name, ...showPause(row), guard, created_at: created_at.toISOString() };
   },
 };

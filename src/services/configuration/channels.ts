@@ -11,6 +11,7 @@ import { percentOf, type Reputation, reputationWindow } from '../../core/feedbac
 import { channelStatesOf } from '../../core/history/states.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { lookUp } from '../../core/lookup.ts';
+import { listSchedulesWithGroupIn } from '../../db/audience/on-call/groups.ts';
 import * as rows from '../../db/configuration/channels.ts';
 import type { Slugs } from '../../db/configuration/organizations.ts';
 import type { PageRequest } from '../../db/connection/page.ts';
@@ -76,7 +77,7 @@ export async function updateChannel(
   return getChannel(deps, organizationId, id);
 }
 
-/** It cannot be deleted while a notification uses it. */
+/** It cannot be deleted while a notification or a group of a schedule uses it. */
 export const channel: Kind<'channel', ChannelView> = {
   noun: 'channel',
   // What the ETag is made of.
@@ -85,8 +86,10 @@ export const channel: Kind<'channel', ChannelView> = {
     const { feedback: _, interactions: __, ...view } = show(deps, organization.id, row);
     return view;
   },
-  refuseIfUsed: async (trx, { organization }, { name }, id) =>
-    refuseIfUsed(`channel ${name}`, await findNotificationsUsingChannel(trx, organization.id, id)),
+  refuseIfUsed: async (trx, { organization }, { name }, id) => {
+    refuseIfUsed(`channel ${name}`, await findNotificationsUsingChannel(trx, organization.id, id));
+    refuseIfUsed(`channel ${name}`, await listSchedulesWithGroupIn(trx, organization.id, id), 'schedules');
+  },
 };
 
 /** Removes `secrets_set`, which is in responses, so that a response can be sent back. */

@@ -19,7 +19,7 @@ import { deleteRow, findRow, type RowNoun, renameRow } from '../../db/configurat
 import type { Db } from '../../db/connection/pool.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
-import { applyInTransaction, changeConfiguration } from './declarative/declarative.ts';
+import { applyInTransaction, changeConfiguration, checkConfiguration } from './declarative/declarative.ts';
 
 /** Throws `request.stale` if the object has changed since the caller read it (If-Match). */
 export type Precondition<Form> = (current: Form) => void;
@@ -63,6 +63,16 @@ export async function putEntry(deps: Deps, trx: Db, slugs: Slugs, noun: NounName
   }
 }
 
+/** Throws what is wrong with an entry, as when it is stored. Whether its references exist is not checked. */
+export async function checkOnly(deps: Deps, slugs: Slugs, noun: NounName, entry: object): Promise<void> {
+  const { document, at } = wrapEntry(await requirePath(deps.db, slugs), noun, entry);
+  try {
+    await checkConfiguration(deps, document);
+  } catch (error) {
+    throw unwrapError(error, at);
+  }
+}
+
 /** Returns the id of the created row; throws if the entry existed already. */
 function requireCreatedId(steps: readonly Step[], field: string, entry: object): number {
   const step = steps.at(-1);
@@ -100,7 +110,7 @@ export function plainKind<N extends RowNoun>(noun: N): Kind<N, Required<NounFiel
     read: async (db, { organization }, id) => {
       const row = await findRow(db, organization.id, noun, { id });
       if (!row) throw gone(noun);
-      return pickFields(nouns[noun], row as never) as Required<NounFields<N>>;
+      return pickFields(nouns[noun], row as never) as unknown as Required<NounFields<N>>;
     },
   };
 }

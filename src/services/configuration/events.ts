@@ -1,6 +1,7 @@
 /** Events. */
 import { pathNouns } from '../../core/configuration/document.ts';
 import { sampleContext } from '../../core/context-schema/sample.ts';
+import type { EventGuard } from '../../core/decision/guards/guard.ts';
 import { generalSlug } from '../../core/decision/preferences.ts';
 import { AppError } from '../../core/errors.ts';
 import type { JsonObject } from '../../core/json.ts';
@@ -14,12 +15,13 @@ import { type Kind, requirePath } from './entries.ts';
 import { requireHere } from './paths/moves.ts';
 import { showPause } from './pauses.ts';
 
-interface Event extends Application {
+interface Event extends Omit<Application, 'guard'> {
   active: boolean;
   /** Slug. */
   category: string;
   /** Null: any context is accepted. */
   context_schema: JsonObject | null;
+  guard: EventGuard | null;
   /** Generated from the schema; null if there is none. */
   sample_context: JsonObject | null;
   notifications: { id: number; name: string; active: boolean; channels: string[] }[];
@@ -50,10 +52,10 @@ export const event: Kind<'event', Event> = { noun: 'event', read };
 
 async function read(db: Db, { organization }: ResolvedPath, id: number): Promise<Event> {
   const row = (await findRow(db, organization.id, 'event', { id }))!;
-  const { slug, name, active, category, context_schema, created_at } = row;
+  const { slug, name, active, category, context_schema, guard, created_at } = row;
   const notifications = await listRows(db, organization.id, 'notification', { parent: id });
   return {
-    ...{ slug, name, ...showPause(row), active, category: category ?? generalSlug, context_schema },
+    ...{ slug, name, ...showPause(row), active, category: category ?? generalSlug, context_schema, guard },
     sample_context: context_schema && sampleContext(context_schema),
     created_at: created_at.toISOString(),
     notifications: notifications.map(({ id, name, active, channels }) => ({ id, name, active, channels })),

@@ -135,10 +135,20 @@ async function readAll(db: Db, organizationId: number, eventId: number): Promise
     // The notification was deleted between the two reads.
     if (!latest) return [];
     const { content: _, ...fields } = state;
-    const { steps = null, throttle = null, digest = null, message, overrides = {} } = toNotificationEntry(state);
+    const { throttle = null, digest = null, canary = null, message, overrides = {} } = toNotificationEntry(state);
     const { id, version, updated_at } = latest;
     return [
-      { ...fields, steps, throttle, digest, id, version, message, overrides, updated_at: updated_at.toISOString() },
+      {
+        ...fields,
+        throttle,
+        digest,
+        canary,
+        id,
+        version,
+        message,
+        overrides,
+        updated_at: updated_at.toISOString(),
+      },
     ];
   });
 }
@@ -152,6 +162,9 @@ function toEntry(notification: Notification): NotificationEntry {
 /** Steps replace channels, and channels replace steps. */
 function withoutAlternative(entry: NotificationEntry, { channels, steps }: NotificationChanges): NotificationEntry {
   if (steps && channels === undefined) return { ...entry, channels: undefined };
-  if (channels && !steps) return { ...entry, steps: undefined, give_up_after: undefined, notify_resolved: undefined };
+  if (channels && !steps) {
+    const none = { steps: undefined, give_up_after: undefined, acknowledgement_expires: undefined, ack: undefined };
+    return { ...entry, ...none, notify_resolved: undefined };
+  }
   return entry;
 }

@@ -1,11 +1,13 @@
 /** Pausing and resuming organizations, projects, applications, events, channels and keys. */
 
 import { actorName } from '../../core/identity/actor.ts';
-import { type Pausable, setPaused } from '../../db/configuration/pauses.ts';
+import { findPauseCause, isGuardedKind, type Pausable, setPaused } from '../../db/configuration/pauses.ts';
 import { resumeBulk } from '../../db/history/feedback/reputation.ts';
+import { acceptRate, forgetRate } from '../../db/history/stats/trigger-rates.ts';
 import { dropPaused, releasePaused } from '../../db/ledger/deliver/releases.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
+import { changeCached } from '../operations/transaction.ts';
 
 export interface PauseTarget {
   noun: Pausable;
@@ -23,7 +25,7 @@ export async function pause(
 ): Promise<void> {
   const { noun, path } = target;
   const reason = text?.trim() || null;
-  await deps.db.transaction().execute(async trx => {
+  await changeCached(deps, organizationId, async trx => {
     await setPaused(trx, organizationId, target, { reason });
     await record(deps, trx, organizationId, { action: 'pause', noun, path, ...(reason && { after: { reason } }) });
   });
@@ -53,13 +55,20 @@ export async function resume(
   { perSecond, drop = false }: ResumeOptions = {},
 ): Promise<ResumeResult> {
   const { noun, id, path } = target;
-  return deps.db.transaction().execute(async trx => {
+  return changeCached(deps, organizationId, async trx => {
+    const cause = await findPauseCause(trx, organizationId, target);
     await setPaused(trx, organizationId, target, null);
+    if (cause && isGuardedKind(noun)) await (drop ? forgetRate : acceptRate)(trx, organizationId, noun, String(id));
     if (noun === 'channel') await resumeBulk(trx, organizationId, Number(id));
     const counts = drop ? await dropPaused(trx, organizationId, target, actorName(deps.actor)) : undefined;
     const dropped = counts ? counts.messages + counts.occurrences : 0;
     const released = await releasePaused(trx, organizationId, perSecond);
-    const after = { released, ...(drop && { dropped }), ...(perSecond !== undefined && { per_second: perSecond }) };
+    const after = {
+      released,
+      ...(cause && { cause }),
+      ...(drop && { dropped }),
+      ...(perSecond !== undefined && { per_second: perSecond }),
+    };
     await record(deps, trx, organizationId, { action: 'resume', noun, path, after });
     return { released, dropped };
   });

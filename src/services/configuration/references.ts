@@ -28,7 +28,8 @@ export async function findNotificationsUsingChannel(db: Db, organizationId: numb
   if (!own) return [];
   const mentions = await listNotificationsNamingChannels(db, organizationId, own.project_id, [own.slug, own.type]);
   const losesChannel = ({ project_id, channels: named, content }: ReferencingNotification) => {
-    const names = new Set([...named, ...Object.keys(contentOf(content)?.overrides ?? {})]);
+    const { overrides = {}, variant } = contentOf(content) ?? {};
+    const names = new Set([...named, ...Object.keys(overrides), ...Object.keys(variant?.overrides ?? {})]);
     const usable = channels.filter(channel => channel.project_id === null || channel.project_id === project_id);
     // A project's channel takes precedence over the organization's with the same slug.
     const hidden =

@@ -1,4 +1,5 @@
 /** Shows how messages were changed after they were sent, or that their provider cannot change them. */
+import { isBundleId } from '../../core/decision/bundle.ts';
 import { lookUp } from '../../core/lookup.ts';
 import type { OccurrenceChange, UpdateAction } from '../../core/message/message-updates.ts';
 import type { DeliveryView } from '../../db/history/delivery-list.ts';
@@ -31,20 +32,35 @@ export async function listMessageUpdates(
   if (!last) return () => [];
   const found = await rows.listMessageUpdates(db, organizationId, identifier, sent);
   const byDelivery = new Map(found.map(row => [row.delivery_id, row]));
+  const bundles = [...new Set(deliveries.flatMap(({ digest }) => (digest && isBundleId(digest) ? digest : [])))];
+  const bundled = bundles.length > 0 ? await rows.listBundleUpdates(db, organizationId, bundles) : [];
+  const byBundle = new Map(bundled.map(row => [row.bundle, row]));
   const none = { action: null, detail: null, ms: null };
   return ({ id, provider, digest }) => {
     if (!sent.includes(id)) return [];
-    const row = byDelivery.get(id);
+    const isBundle = isBundleId(digest);
+    const row = isBundle ? byBundle.get(digest!) : byDelivery.get(id);
     if (row) {
       const waits = row.status === 'waiting' && row.log.at(-1)?.change !== row.change;
       const { change, changed_by: by, changed_at: at } = row;
       const past = row.log.map(entry => ({ ...entry, at: new Date(entry.at) }));
       return waits ? [...past, { ...none, at, change, by, outcome: 'waiting' }] : past;
     }
-    const detail = digest
-      ? 'A digest also contains other messages, so it is not changed.'
-      : provider && !lookUp(providers, provider)?.updates
-        ? `${lookUp(providers, provider)?.title ?? provider} cannot change a message after it was sent.`
+    const isUnchangeable = provider && !lookUp(providers, provider)?.updates;
+    if (isBundle && !isUnchangeable) {
+      return [
+        {
+          ...none,
+          ...last,
+          outcome: 'waiting',
+          detail: 'A message about several alerts changes when all of them are over.',
+        },
+      ];
+    }
+    const detail = isUnchangeable
+      ? `${lookUp(providers, provider)?.title ?? provider} cannot change a message after it was sent.`
+      : digest
+        ? 'A digest also contains other messages, so it is not changed.'
         : undefined;
     return detail ? [{ ...none, ...last, outcome: 'unsupported', detail }] : [];
   };

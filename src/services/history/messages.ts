@@ -1,9 +1,12 @@
 /**
  * Shows the message of a delivery. Sent messages are not stored; they are rendered again from their render snapshot.
  */
+
+import { bundleLimits, isBundleId } from '../../core/decision/bundle.ts';
 import type { Reach } from '../../core/decision/decide.ts';
 import { digestLimits } from '../../core/decision/digest.ts';
 import { AppError } from '../../core/errors.ts';
+import { withContextAt } from '../../core/history/earlier-contexts.ts';
 import { type Content, compileLayout, compileMessage } from '../../core/render/render.ts';
 import { findRecipientsAcrossTenants } from '../../db/audience/recipients.ts';
 import { findUserAtVersion } from '../../db/audience/users.ts';
@@ -11,7 +14,7 @@ import { type DeliveryRenderInput, findDelivery, findDigestCarrier } from '../..
 import { findOccurrencesAcrossTenants, type OccurrenceFacts } from '../../db/history/occurrences.ts';
 import { findRenderSnapshot } from '../../db/ledger/deliver/render-snapshots.ts';
 import { type DigestItems, findDigestItems } from '../../db/ledger/digests/digests.ts';
-import { contentOf, optionsFor, renderDelivery } from '../../pipeline/messages.ts';
+import { bundleIn, bundleUrlOf, contentOf, optionsFor, renderDelivery } from '../../pipeline/messages.ts';
 import type { StoredMessage } from '../../pipeline/plans.ts';
 import type { RenderContext } from '../../pipeline/rendering/render-snapshots.ts';
 import type { Deps } from '../deps.ts';
@@ -52,13 +55,20 @@ export async function viewMessage(
   const { category, channel } = renderContext;
   const links = category && deps.plans.linksFor(recipient, category, channel.type);
   const digestItems = await readDigestItems(deps, organizationId, delivery, renderContext.max_items);
+  const acknowledgeUrlOf = (id: string) => deps.plans.acknowledgeUrlFor(recipient, id, recipient.reach);
+  const bundle = bundleIn(digestItems, delivery.digest_id);
   return deps.rendering.render(organizationId, compileMessage(content, 'checked'), () => ({ content, layout }), {
-    ...optionsFor(renderContext, occurrence, user, {
+    ...optionsFor(renderContext, withContextAt(occurrence, delivery.created_at), user, {
       address: delivery.address,
-      links,
-      acknowledge_url: delivery.step > 0 ? deps.plans.acknowledgeUrlFor(recipient, occurrenceId, recipient.reach) : '',
+      links: bundle ? undefined : links,
+      acknowledge_url: bundle
+        ? bundleUrlOf(bundle, delivery.step, acknowledgeUrlOf)
+        : delivery.step > 0
+          ? acknowledgeUrlOf(occurrenceId)
+          : '',
       step: delivery.step,
       digestItems,
+      ...(bundle && { bundle: { ...bundle, acknowledgeUrlOf } }),
     }),
     layout: layout === undefined ? undefined : compileLayout(layout, 'checked'),
   });
@@ -92,7 +102,8 @@ async function readDigestItems(
   { digest_id }: DeliveryRenderInput,
   max: number = digestLimits.defaultMax,
 ): Promise<DigestItems | undefined> {
-  return digest_id === null ? undefined : findDigestItems(pool, organizationId, digest_id, max);
+  if (digest_id === null) return undefined;
+  return findDigestItems(pool, organizationId, digest_id, isBundleId(digest_id) ? bundleLimits.items : max);
 }
 
 function notFound(noun: string): AppError {

@@ -3,7 +3,7 @@
 import type { StepRun } from '../../core/decision/steps.ts';
 import { findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
 import { listStoredSteps, type StepView } from '../../db/history/step-list.ts';
-import type { PlannedNotification } from '../../pipeline/event-plan.ts';
+import { describeOwnRecipients, type PlannedNotification } from '../../pipeline/event-plan.ts';
 import type { Deps } from '../deps.ts';
 
 export async function listOccurrenceSteps(
@@ -34,8 +34,9 @@ function describe(notification: PlannedNotification | undefined, step: number) {
   const planned = notification?.steps?.steps[step - 1];
   return {
     channels: [...(planned?.notification.channels ?? [])],
-    recipients: planned?.notification.hasOwnRecipients ? (planned.notification.recipients.list ?? null) : null,
+    recipients: planned ? describeOwnRecipients(planned.notification) : null,
     unless: planned?.unless ?? null,
+    round_robin: planned?.rotates ?? false,
   };
 }
 
@@ -44,11 +45,18 @@ function listPlannedRuns(waiting: StepView, notification: PlannedNotification, n
   const { runs, giveUpMs } = notification.steps ?? { runs: [] as StepRun[], giveUpMs: 0 };
   const end = waiting.began_at.getTime() + giveUpMs;
   let at = Math.max(now, waiting.due_at.getTime());
-  return runs.slice(waiting.number).flatMap(({ number, step, afterMs }) => {
+  const { base } = waiting;
+  return runs.slice(waiting.number - base).flatMap(({ number, step, afterMs }) => {
     at += afterMs;
     if (at > end) return [];
     const due_at = new Date(at);
-    const base = { notification: notification.name, number, step, status: 'planned' as const, reason: null };
-    return [{ ...base, ...describe(notification, step), due_at, ended_at: null, messages: 0, suppressed: 0 }];
+    const planned = {
+      notification: notification.name,
+      number: base + number,
+      step,
+      status: 'planned' as const,
+      reason: null,
+    };
+    return [{ ...planned, ...describe(notification, step), due_at, ended_at: null, messages: 0, suppressed: 0 }];
   });
 }

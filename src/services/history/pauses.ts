@@ -20,6 +20,7 @@ export interface Pause {
   since: Date;
   scope: PausedResource['scope'];
   reason: string | null;
+  cause: PausedResource['cause'];
   waiting: HeldTotals;
 }
 
@@ -48,7 +49,9 @@ async function listServicePause(db: Db, organizationId: number): Promise<Pause[]
   if (!pause) return [];
   const { due } = await summarizeQueue(db, organizationId, maxHeld);
   const waiting = { messages: due, occurrences: 0, capped: due >= maxHeld };
-  return [{ kind: 'service', path: '', id: null, since: pause.since, scope: 'all', reason: null, waiting }];
+  return [
+    { kind: 'service', path: '', id: null, since: pause.since, scope: 'all', reason: null, cause: null, waiting },
+  ];
 }
 
 /** Lists the pauses that hold this occurrence. */

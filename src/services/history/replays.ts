@@ -50,7 +50,7 @@ export async function previewDeliveries(
   const { pool, plans } = deps;
   const occurrenceIds = [...new Set(failed.map(one => one.occurrence_id))];
   const userIds = [...new Set(failed.map(one => one.user_id))];
-  const [occurrences, recipients, channels] = await Promise.all([
+  const [occurrences, recipients, channels, silences] = await Promise.all([
     findOccurrencesAcrossTenants(
       pool,
       occurrenceIds.map(id => ({ organizationId, id })),
@@ -60,6 +60,7 @@ export async function previewDeliveries(
       userIds.map(userId => ({ organizationId, userId })),
     ),
     plans.listChannels(organizationId),
+    plans.findSilences(organizationId),
   ]);
   await markSuppressed(deps, recipients);
   const occurrenceById = new Map(occurrences.map(one => [one.id, one]));
@@ -75,7 +76,14 @@ export async function previewDeliveries(
     const channel = channelById.get(delivery.channel_id);
     // A replay starts with the first provider again.
     const verdict = recheck(
-      { delivery: { ...delivery, provider_index: 0, is_dropped: false }, occurrence, recipient, channel, plan },
+      {
+        delivery: { ...delivery, provider_index: 0, is_dropped: false, digest_id: null },
+        occurrence,
+        recipient,
+        channel,
+        plan,
+        silences,
+      },
       now,
     );
     if (!verdict) {
@@ -83,7 +91,7 @@ export async function previewDeliveries(
       continue;
     }
     const { reason } = verdict;
-    const effect = verdict.status === 'held' || verdict.status === 'quiet' ? 'wait' : 'skip';
+    const effect = ['held', 'quiet', 'silenced'].includes(verdict.status) ? 'wait' : 'skip';
     preview[effect]++;
     const entry = found.get(reason) ?? { effect, reason, explanation: reasons[reason], count: 0 };
     entry.count++;

@@ -62,7 +62,7 @@ async function accept(
   trigger: Trigger,
   traceparent?: string,
 ): Promise<string> {
-  const { tenantCache, contextSchemas, triggers, usage } = deps;
+  const { tenantCache, contextSchemas, triggers, triggerCounts, usage } = deps;
   const { organization, project, application, event } = path;
   const { context = {}, options = {} } = trigger;
   if (!event.active) {
@@ -112,6 +112,7 @@ async function accept(
       'this idempotency key was already used for this event with a different body: use a new key',
     );
   }
+  if (!options.dry_run) triggerCounts.count(path, trigger.keyId, timing.priority);
   return stored.id;
 }
 

@@ -4,11 +4,15 @@
  */
 
 import type { Suppression } from '../../core/audience/suppressions.ts';
-import { decide, isExcludedByTrigger, type Reason, selectChannels } from '../../core/decision/decide.ts';
+import { isExcludedByTrigger, type Reason, selectChannels } from '../../core/decision/decide.ts';
 import { type AbsenceState, absenceStateOf, explainAbsence, explainDelivery } from '../../core/decision/explain.ts';
+import { isHeldByGuard } from '../../core/decision/guards/guard.ts';
 import { outcomeOf } from '../../core/decision/outcome.ts';
+import { decideChannels } from '../../core/decision/personal.ts';
+import { describeSilence } from '../../core/decision/silences.ts';
 import { explainFeedback } from '../../core/feedback/explain.ts';
 import { type DeliveryState, deliveryStateOf } from '../../core/history/states.ts';
+import { nameSome } from '../../core/message/acknowledge-texts.ts';
 import { fold, normalizePhone } from '../../core/text/text.ts';
 import type { TriggerOptions } from '../../core/trigger.ts';
 import { findUsernameByAddress } from '../../db/audience/addresses.ts';
@@ -18,12 +22,16 @@ import type { DeliveryView } from '../../db/history/delivery-list.ts';
 import { listDeliveryFeedback } from '../../db/history/feedback/feedback.ts';
 import { findOccurrenceHolds } from '../../db/history/occurrence-holds.ts';
 import { type findOccurrence, findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
+import { findOccurrenceSilences, type OccurrenceSilence } from '../../db/history/silences/silences.ts';
+import { listStoredSteps } from '../../db/history/step-list.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import { circumstancesOf, refuseNotification } from '../../pipeline/decide.ts';
 import type { EventPlan, PlannedNotification } from '../../pipeline/event-plan.ts';
 import { describeUser, isPicked, sourcesOf } from '../../pipeline/recipients.ts';
 import { markSuppressed } from '../../pipeline/suppressions.ts';
+import { findOnCallAt } from '../audience/on-call/on-call.ts';
 import type { Deps } from '../deps.ts';
+import { findMissing } from './acknowledgements/missing.ts';
 import { explainUpdates, listMessageUpdates } from './message-updates.ts';
 import { addStates } from './occurrence-states.ts';
 import { getOccurrence } from './occurrences.ts';
@@ -50,7 +58,11 @@ interface ExplainedOccurrence {
   options: TriggerOptions;
   /** False until all recipients are resolved: the answer may still change. */
   final: boolean;
+  /** The silence that holds it, or that suppressed it. */
+  silence: OccurrenceSilence | undefined;
 }
+
+const noteOf = (silence: OccurrenceSilence) => describeSilence(silence, silence.until);
 
 export async function explain(deps: Deps, organizationId: number, identifier: string, nameOrAddress: string) {
   const { db, plans } = deps;
@@ -58,7 +70,9 @@ export async function explain(deps: Deps, organizationId: number, identifier: st
   const [facts] = await findOccurrencesAcrossTenants(deps.pool, [{ organizationId, id: identifier }]);
   const plan = facts && (await plans.findEvent(organizationId, facts.event_id));
   const final = occurrence.status === 'sending' || occurrence.status === 'completed';
+  const silences = await findOccurrenceSilences(db, organizationId, [identifier]);
   const explained: ExplainedOccurrence = {
+    silence: silences.get(identifier),
     organizationId,
     occurrence,
     plan,
@@ -77,7 +91,9 @@ export async function explain(deps: Deps, organizationId: number, identifier: st
   const { locale: _, timezone: __, custom_fields: ___, ...user } = describeUser(recipient);
   const aftermathOf = await explainAftermath(deps, organizationId, identifier, deliveries);
   const answers = deliveries.map(one => answerFor(one, aftermathOf(one)));
-  return { user, final, summary, deliveries, answers: [...answers, ...missing.answers] };
+  const others = await findMissing(deps, organizationId, identifier);
+  const note = others?.count ? ` Waits for the acknowledgement of ${nameSome(others.users, others.count)}.` : '';
+  return { user, final, summary: `${summary}${note}`, deliveries, answers: [...answers, ...missing.answers] };
 }
 
 /** Finds a user by username or by any address. */
@@ -147,6 +163,7 @@ async function explainNotification(
   const { organizationId, occurrence, options } = explained;
   const { name } = notification;
   const absent = (reason: Reason, about?: string) => absentAnswer(explained, name, reason, about);
+  const { silence } = explained;
   const usable = await deps.plans.listUsable(organizationId, plan.project.id);
   const refused = refuseNotification(notification, usable, occurrence.context, options);
   if (refused) return { deliveries: [], answer: absent(refused) };
@@ -157,7 +174,8 @@ async function explainNotification(
   // address.
   const channels = selectChannels(notification.channels, usable);
   const circumstances = circumstancesOf(plan, notification, options, currentTime());
-  const decisions = channels.flatMap(channel => decide(channel, selection.recipient, options, circumstances));
+  const decided = decideChannels(notification.channels, usable, selection.recipient, options, circumstances);
+  const decisions = decided.map(({ decision }) => decision);
   const leftOut = decisions.findLast(({ reason }) => isExcludedByTrigger(reason))?.reason;
   if (leftOut && decisions.every(({ reason }) => isExcludedByTrigger(reason))) {
     return { deliveries: [], answer: absent(leftOut) };
@@ -170,25 +188,46 @@ async function explainNotification(
   const own = found.filter(one => one.user === recipient.username);
   if (own.length > 0) return { deliveries: own };
   if (found[0]) return { deliveries: [], answer: absent('duplicate', `by ${found[0].channel}`) };
-  if (notification.steps && occurrence.outcome === 'escalating')
+  if (notification.steps && occurrence.outcome === 'escalating') {
+    if (silence?.state === 'held') return { deliveries: [], answer: absent('silenced', noteOf(silence)) };
     return { deliveries: [], answer: absent('step.waiting') };
+  }
   if (!explained.final) {
     const outcome = outcomeOf(occurrence, currentTime());
+    if (occurrence.reason === 'silenced')
+      return { deliveries: [], answer: absent('silenced', silence && noteOf(silence)) };
+    if (isHeldByGuard(occurrence)) return { deliveries: [], answer: absent(occurrence.reason as Reason) };
     if (outcome === 'held') {
       const holds = await findOccurrenceHolds(deps.db, organizationId, [occurrence.identifier]);
-      return { deliveries: [], answer: absent('event.paused', holds.get(occurrence.identifier)?.note ?? undefined) };
+      const hold = holds.get(occurrence.identifier);
+      const reason = hold?.reason === 'guard.rate' ? 'guard.rate' : 'event.paused';
+      return { deliveries: [], answer: absent(reason, hold?.note ?? undefined) };
     }
     if (outcome === 'scheduled')
       return { deliveries: [], answer: absent('occurrence.waiting', `due at ${occurrence.due_at!.toISOString()}`) };
+    if (occurrence.reason === 'canary.waiting')
+      return { deliveries: [], answer: absent('canary.waiting', `until ${occurrence.due_at!.toISOString()}`) };
     return { deliveries: [], answer: absent('recipient.not_yet') };
   }
   const stopped = stopReasons.find(reason => reason === occurrence.reason);
   if (!stopped) return { deliveries: [], answer: absent('recipient.since') };
+  if (stopped === 'silenced')
+    return { deliveries: [], answer: absentAnswer(explained, name, stopped, silence && noteOf(silence), true) };
+  if (stopped.startsWith('guard.')) return { deliveries: [], answer: absent(stopped) };
   return { deliveries: [], answer: absent(stopped, 'the occurrence stopped before it reached this user') };
 }
 
+const guardEnds = ['guard.rejected', 'guard.expired'] as const;
 /** Why an occurrence stops before it has reached all recipients. */
-const stopReasons = ['cancelled', 'expired', 'event.inactive', 'limit.fan_out', 'crashed'] as const;
+const stopReasons = [
+  'silenced',
+  'cancelled',
+  'expired',
+  'event.inactive',
+  'limit.fan_out',
+  'crashed',
+  ...guardEnds,
+] as const;
 
 type Selection = { recipient: RecipientRecord } | { reason: Reason; about?: string };
 
@@ -196,15 +235,20 @@ type Selection = { recipient: RecipientRecord } | { reason: Reason; about?: stri
  * Returns the recipient if any source of the notification includes this user; otherwise why the first source does not.
  */
 async function selectRecipient(
-  { pool }: Deps,
-  { organizationId, options }: ExplainedOccurrence,
+  deps: Deps,
+  explained: ExplainedOccurrence,
   plan: EventPlan,
   notification: PlannedNotification,
   recipient: RecipientRecord,
 ): Promise<Selection> {
+  const { pool } = deps;
+  const { organizationId, occurrence, options } = explained;
   const exclusions: Selection[] = [];
   const notifications = notification.steps?.steps.map(step => step.notification) ?? [notification];
-  for (const source of notifications.flatMap(one => sourcesOf(one, plan, options))) {
+  const sources = notifications.flatMap((one, i) =>
+    sourcesOf(one, plan, options).map(source => ({ source, step: i + 1 })),
+  );
+  for (const { source, step } of sources) {
     if ('list' in source) {
       const { list } = source;
       const member = await findMemberAsRecipient(pool, organizationId, plan.project.id, fold(list), recipient.user_id);
@@ -213,12 +257,40 @@ async function selectRecipient(
     } else if ('picks' in source) {
       if (isPicked(source.picks, recipient)) return { recipient };
       exclusions.push({ reason: 'recipient.not_selected', about: notification.recipients.users });
+    } else if ('schedule' in source) {
+      const at = await findDecidedAt(deps, explained, notification, step);
+      const { users, fallback } = await findOnCallAt(deps, organizationId, plan.project, source, at);
+      if (users.includes(recipient.username)) return { recipient };
+      const isCovered = users.length > 0 && occurrence.reason !== 'schedule.fallback';
+      if (!source.isFallback) exclusions.push({ reason: 'schedule.not_on_call', about: describeOnCall(source, users) });
+      else if (fallback && !isCovered) {
+        const key = fold(fallback);
+        const member = await findMemberAsRecipient(deps.pool, organizationId, plan.project.id, key, recipient.user_id);
+        if (member) return { recipient: member };
+      }
     } else {
       if (source.names.some(name => fold(name) === recipient.username)) return { recipient };
       exclusions.push({ reason: 'recipient.not_named' });
     }
   }
   return exclusions[0] ?? { reason: 'recipient.not_named' };
+}
+
+/** Returns when the recipients were decided: when the last run of the step was due, or the occurrence. */
+async function findDecidedAt(
+  { db }: Deps,
+  { organizationId, occurrence }: ExplainedOccurrence,
+  { id, steps }: PlannedNotification,
+  step: number,
+): Promise<Date> {
+  const runs = steps ? await listStoredSteps(db, organizationId, occurrence.identifier) : [];
+  const last = runs.findLast(run => run.notification_id === id && run.number > 0 && run.step === step);
+  return last?.due_at ?? occurrence.due_at ?? occurrence.created_at;
+}
+
+function describeOnCall({ schedule, offset }: { schedule: string; offset: number }, users: readonly string[]): string {
+  const who = users.length > 0 ? `it was ${users.join(', ')}` : 'no one was';
+  return offset > 0 ? `${offset} after those of the schedule ${schedule}: ${who}` : `schedule ${schedule}: ${who}`;
 }
 
 /**
@@ -263,7 +335,8 @@ function absentAnswer(
   notification: string | null,
   reason: Reason,
   about?: string,
+  isOver = false,
 ): Answer {
-  const explanation = explainAbsence(reason, final, about);
-  return { notification, channel: null, outcome: 'none', state: absenceStateOf(reason), reason, explanation };
+  const explanation = explainAbsence(reason, final, about, isOver);
+  return { notification, channel: null, outcome: 'none', state: absenceStateOf(reason, isOver), reason, explanation };
 }

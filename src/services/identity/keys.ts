@@ -11,6 +11,7 @@ import { createNetworkCheck } from '../../lib/network/networks.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import type { Deps } from '../deps.ts';
 import { differences, record } from '../operations/audit.ts';
+import { changeCached } from '../operations/transaction.ts';
 import {
   expiryErrors,
   type Granter,
@@ -154,7 +155,7 @@ export async function updateKey(
   granter: Granter,
   check: Check,
 ): Promise<keys.KeyView> {
-  return deps.db.transaction().execute(async trx => {
+  return changeCached(deps, organizationId, async trx => {
     requireAllPermissions(granter, await lock(trx, organizationId, id), 'cannot change it');
     const current = await getKey({ db: trx }, organizationId, id);
     check(current);
@@ -194,7 +195,7 @@ export async function rotateKey(
   if (overlapMs === undefined || overlapMs > maxOverlapMs) {
     throw invalid({ overlap: ['must be a duration such as 90s, 10m, 24h or 7d, at most 90d'] });
   }
-  return deps.db.transaction().execute(async trx => {
+  return changeCached(deps, organizationId, async trx => {
     const old = await lock(trx, organizationId, id);
     requireGrantableKey(granter, old, 'cannot rotate it');
     if (old.revoked_at || (old.expires_at && old.expires_at.getTime() <= now)) {
@@ -247,7 +248,7 @@ export async function deleteKey(
   id: string,
   { dryRun, now, check }: { dryRun: boolean; now: number; check: Check },
 ): Promise<{ keys: number }> {
-  return deps.db.transaction().execute(async trx => {
+  return changeCached(deps, organizationId, async trx => {
     await lock(trx, organizationId, id);
     const current = await getKey({ db: trx }, organizationId, id);
     check(current);
@@ -265,7 +266,7 @@ export async function deleteKey(
 }
 
 export async function revokeKey(deps: Deps, organizationId: number, idOrName: string): Promise<void> {
-  await deps.db.transaction().execute(async trx => {
+  await changeCached(deps, organizationId, async trx => {
     const revoked = await keys.revokeKey(trx, organizationId, idOrName);
     if (revoked.length === 0) {
       throw new AppError('key.not_found', `no key with the id or name ${idOrName}`);

@@ -1,4 +1,4 @@
-/** Belfry's own mails (invites, password resets), rendered and sent by the same code as notifications. */
+/** Belfry's own mails (invites, password resets, what a guard holds), rendered and sent by the same code as notifications. */
 import { randomUUID } from 'node:crypto';
 import { type CompiledMessage, compileMessage, renderMessage } from '../../core/render/render.ts';
 import { isolate } from '../../core/text/bidi.ts';
@@ -34,12 +34,33 @@ const noPassword = compileMessage({
 If you did not request this, you can ignore this email.`,
 });
 
-const templates = { invite, reset, noPassword };
+const guard = compileMessage({
+  subject: '{{ subject }}',
+  body: `{% for item in items %}## {{ item.title }}
+
+{{ item.text }}
+{% for fact in item.facts %}
+- {{ fact }}{% endfor %}
+
+**[{{ item.label }}]({{ item.link }})**
+
+{% if item.reject %}[Reject it]({{ item.reject }})
+
+{% endif %}{% endfor %}{% if more %}{{ more }}
+
+{% endif %}{{ reason }}`,
+});
+
+const templates = { invite, reset, noPassword, guard };
+
+export interface MailValues {
+  [name: string]: string | readonly string[] | readonly MailValues[] | undefined;
+}
 
 interface Mail {
   to: string;
   template: keyof typeof templates;
-  values: Record<string, string>;
+  values: MailValues;
 }
 
 interface Log {
@@ -88,7 +109,16 @@ export class Mailer {
   }
 }
 
-function render(message: CompiledMessage, values: Record<string, string>) {
-  const scope = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, isolate(value)]));
-  return renderMessage(message, { medium: 'email', channel: 'mail', scope });
+function render(message: CompiledMessage, values: MailValues) {
+  return renderMessage(message, { medium: 'email', channel: 'mail', scope: isolateAll(values) });
 }
+
+const isolateAll = (values: MailValues): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.map(isolateOne) : isolateOne(value),
+    ]),
+  );
+const isolateOne = (value: unknown): unknown =>
+  typeof value === 'string' ? isolate(value) : value === undefined ? undefined : isolateAll(value as MailValues);

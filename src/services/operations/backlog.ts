@@ -5,6 +5,8 @@
 import { type Priority, priorities } from '../../core/trigger.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import { countBulkPausedAcrossTenants } from '../../db/history/feedback/reputation.ts';
+import { type HoldSummary, summarizeHoldsAcrossTenants } from '../../db/history/holds.ts';
+import { countGuardedAcrossTenants } from '../../db/history/stats/trigger-rates.ts';
 import { findWebhookBacklogAcrossTenants } from '../../db/ledger/webhooks/queue.ts';
 import { listLiveWorkersAcrossTenants, noteRoundAcrossTenants } from '../../db/ledger/workers.ts';
 import { countDueAcrossTenants, listOldestDueAcrossTenants, type OldestDue } from '../../db/operations/health.ts';
@@ -68,6 +70,9 @@ export interface Backlog {
   isPaused: boolean;
   /** Email channels whose bulk messages the reputation guard holds. */
   bulkPausedChannels: number;
+  /** Keys, events and applications that the rate guard has paused. */
+  guardedRates: number;
+  holds: HoldSummary;
   /** How long the oldest webhook message has been due. */
   webhooksAgeMs: number;
   /** Due work that no worker has claimed, per priority class. */
@@ -88,7 +93,9 @@ export async function readBacklog({ db, pool }: Pick<Deps, 'db' | 'pool'>): Prom
   }));
   const webhooksAgeMs = (await findWebhookBacklogAcrossTenants(pool)) * 1_000;
   const bulkPausedChannels = await countBulkPausedAcrossTenants(db);
-  return { workers: workers.length, isPaused, bulkPausedChannels, webhooksAgeMs, classes };
+  const guardedRates = await countGuardedAcrossTenants(db);
+  const holds = await summarizeHoldsAcrossTenants(db);
+  return { workers: workers.length, isPaused, bulkPausedChannels, guardedRates, holds, webhooksAgeMs, classes };
 }
 
 /** Checks the backlog and the workers of all processes, for `belfry doctor`. Throws an error that says what is wrong. */

@@ -1,12 +1,21 @@
 /** Regular maintenance: partitions, retention and expired rows. Safe to run in several processes at once. */
 
 import { webhookLimits } from '../../core/configuration/webhooks.ts';
-import { timeOfUuid } from '../../core/ids.ts';
+import { guardDefaults } from '../../core/decision/guards/guard.ts';
+import { rateDefaults } from '../../core/decision/guards/rate-guard.ts';
+import { silenceLimits } from '../../core/decision/silence-rules.ts';
+import { lowestUuidAt, timeOfUuid } from '../../core/ids.ts';
+import { absenceLimits } from '../../core/oncall/absences.ts';
+import { overrideLimits } from '../../core/oncall/overrides.ts';
+import { sourceLimits } from '../../core/sources/alert.ts';
 import { deleteExpiredSuppressionsAcrossTenants } from '../../db/audience/suppressions.ts';
 import { createPartitions, dropOldPartitions, maxRetentionDays } from '../../db/connection/partitions.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import { deleteOldSignaturesAcrossTenants } from '../../db/history/feedback/received-signatures.ts';
 import { deleteOldReportCountsAcrossTenants } from '../../db/history/feedback/reputation.ts';
+import { deleteOldWritersAcrossTenants } from '../../db/history/levels/counts.ts';
+import { deleteOldPayloadsAcrossTenants } from '../../db/history/sources/payloads.ts';
+import { deleteOldRatesAcrossTenants } from '../../db/history/stats/trigger-rates.ts';
 import { deleteOldStepsAcrossTenants } from '../../db/history/step-list.ts';
 import { deleteOldWebhookMessages, listMessageOwnersAcrossTenants } from '../../db/history/webhook-messages.ts';
 import { deleteOldInvitesAcrossTenants } from '../../db/identity/invites.ts';
@@ -18,9 +27,13 @@ import { deleteOldIdempotencyKeysAcrossTenants } from '../../db/ledger/accept/ac
 import { deleteOldDedupKeysAcrossTenants } from '../../db/ledger/accept/dedup.ts';
 import { deleteOldDigestsAcrossTenants } from '../../db/ledger/digests/digests.ts';
 import { deleteOldThrottleUsesAcrossTenants } from '../../db/ledger/digests/throttle.ts';
+import { deleteOldAudiencesAcrossTenants } from '../../db/ledger/expand/audiences.ts';
+import { deleteOldHoldsAcrossTenants } from '../../db/ledger/expand/holds.ts';
+import { deleteOldGuardMailsAcrossTenants } from '../../db/ledger/guard-mails.ts';
 import { deleteOldRoundsAcrossTenants } from '../../db/ledger/workers.ts';
 import { deleteOldAuditAcrossTenants } from '../../db/operations/audit.ts';
 import {
+  deleteOlderAcrossTenants,
   deleteOldHistory,
   deleteOldInbox,
   deleteOldMessageUpdates,
@@ -42,6 +55,17 @@ const dayMs = 86_400_000;
 const auditDays = 400;
 const batchSize = 10_000;
 
+/** Tables, how long their rows are kept, and how many are deleted at once if not the usual number. */
+const keptDays = [
+  ['absences', absenceLimits.keptDays],
+  ['schedule_overrides', overrideLimits.keptDays],
+  ['schedule_swaps', overrideLimits.keptDays],
+  // Each may have a record for many occurrences.
+  ['silences', silenceLimits.keptDays, 10],
+  ['source_alerts', sourceLimits.keptAlertDays],
+  ['verification_codes', 1],
+] as const;
+
 export async function runMaintenance({ db }: Pick<Deps, 'db'>, now: number): Promise<void> {
   await createPartitions(db, now);
   await deleteOldIdempotencyKeysAcrossTenants(db, new Date(now - idempotencyKeyMs));
@@ -57,12 +81,20 @@ export async function runMaintenance({ db }: Pick<Deps, 'db'>, now: number): Pro
   await deleteOldResetsAcrossTenants(db, new Date(now));
   await deleteOldChallengesAcrossTenants(db, new Date(now));
   await deleteOldRoundsAcrossTenants(db, new Date(now - dayMs));
+  await deleteOldWritersAcrossTenants(db, new Date(now - dayMs));
   await deleteOldDedupKeysAcrossTenants(db, new Date(now));
+  await deleteOldHoldsAcrossTenants(db);
+  await deleteOldGuardMailsAcrossTenants(db);
+  await deleteOldAudiencesAcrossTenants(db, new Date(now - (guardDefaults.days + 1) * dayMs));
+  await deleteOldRatesAcrossTenants(db, new Date(now - (rateDefaults.days + 1) * dayMs));
+  for (const [table, days, batch] of keptDays)
+    await deleteOlderAcrossTenants(db, table, new Date(now - days * dayMs), batch);
   while ((await deleteOldStepsAcrossTenants(db, batchSize)) === batchSize);
   while ((await deleteOldThrottleUsesAcrossTenants(db, batchSize)) === batchSize);
   while ((await deleteOldDigestsAcrossTenants(db, batchSize)) === batchSize);
   while ((await deleteExpiredSuppressionsAcrossTenants(db, batchSize)) === batchSize);
   await deleteWebhookMessages(db, now);
+  await deleteOldPayloadsAcrossTenants(db, lowestUuidAt(now - sourceLimits.keptDays * dayMs));
   await deleteOldFeedback({ db }, now);
   while ((await deleteOldSignaturesAcrossTenants(db, new Date(now), batchSize)) >= batchSize);
   await deleteOldReportCountsAcrossTenants(db, new Date(now - 2 * dayMs));

@@ -16,21 +16,16 @@ import {
   wakeWorkers,
 } from '../../db/connection/copying.ts';
 import { type Database, dbOn, openDatabase } from '../../db/connection/pool.ts';
-import {
-  listSealed,
-  listSealedSamplesAcrossTenants,
-  replaceSealed,
-} from '../../db/operations/organization-accounts.ts';
+import { listSealedSamplesAcrossTenants } from '../../db/operations/organization-accounts.ts';
 import * as copy from '../../db/operations/organization-copy.ts';
 import * as moves from '../../db/operations/organization-moves.ts';
 import { keptWhenForgotten, organizationTables } from '../../db/operations/organization-tables.ts';
 import { type Cipher, createCipher } from '../../lib/secrets/cipher.ts';
 import { createKeyring } from '../../lib/secrets/keyring.ts';
-import { openSecrets, sealSecrets } from '../../pipeline/channel-secrets.ts';
-import { openWebhookSecrets, sealWebhookSecrets } from '../configuration/webhook-secrets.ts';
 import type { Deps } from '../deps.ts';
 import { record } from './audit.ts';
 import { membersWithoutPasskeyFor, readMembers, storeMembers } from './organization-members.ts';
+import { reencryptOrganization } from './secrets.ts';
 
 export interface MoveRequest {
   slug: string;
@@ -266,7 +261,7 @@ class Move {
     const members = await readMembers(dbOn(source), organization, this.#cipher);
     await this.#write(async client => {
       await storeMembers(this.#deps, dbOn(client), organization, members, this.#cipher);
-      await this.#reseal(client);
+      await reencryptOrganization({ db: dbOn(client), cipher: this.#cipher }, organization);
     });
     const [counts, copied] = [await copy.countRows(source, organization), await copy.countRows(target, organization)];
     const different = Object.keys(counts).filter(name => counts[name] !== copied[name]);
@@ -274,30 +269,6 @@ class Move {
       throw refused(`the copy differs in ${different.join(', ')}: abort the move and try again`);
     await this.#change(['frozen'], 'moved');
     this.#withoutPasskey = membersWithoutPasskeyFor(members, new URL(this.#request.url).hostname);
-  }
-
-  /** Encrypts the credentials with the key of the target. */
-  async #reseal(client: pg.PoolClient): Promise<void> {
-    const organization = this.#organization;
-    for (const row of await listSealed(client, organization)) {
-      if (this.#cipher.isCurrent(row.secrets)) continue;
-      const sealed =
-        row.table === 'channels'
-          ? sealSecrets(
-              this.#cipher,
-              organization,
-              row.project_id,
-              row.slug,
-              openSecrets(this.#cipher, organization, row),
-            )
-          : sealWebhookSecrets(
-              this.#cipher,
-              organization,
-              row.slug,
-              openWebhookSecrets(this.#cipher, organization, row),
-            );
-      if (sealed) await replaceSealed(client, organization, row, sealed);
-    }
   }
 
   /** The source has given the organization away, so the target may send from now on. */

@@ -85,7 +85,12 @@ export function openReplicaReads(
   listener: () => Listener,
 ): ReplicaReads | undefined {
   if (!urls || role === 'worker') return undefined;
-  const replicas = new Replicas({ urls, primary, log, askPrimary: text => listener().query(text) });
+  const replicas = new Replicas({
+    urls,
+    primary,
+    log,
+    askPrimary: async text => (await listener().startReads().query(text)).rows,
+  });
   return new ReplicaReads(replicas, () => listener().catchUp());
 }
 

@@ -9,6 +9,7 @@ import { discardUpdatesAcrossTenants } from '../../db/ledger/deliver/message-upd
 import { cancelOccurrence, listUnfinishedAcrossTenants } from '../../db/ledger/expand/occurrence-ends.ts';
 import { releaseStepsAcrossTenants } from '../../db/ledger/steps/steps.ts';
 import { discardWebhookMessagesAcrossTenants } from '../../db/ledger/webhooks/queue.ts';
+import { discardSourceUpdatesAcrossTenants } from '../../db/ledger/webhooks/source-updates.ts';
 import {
   holdUnknownAcrossTenants,
   listDeadWorkersAcrossTenants,
@@ -45,6 +46,7 @@ export async function resumeSending(deps: Deps, { as, discardPending }: ResumeOp
   // After the cancellations, which queue webhook messages as well.
   if (discardPending) await discardWebhookMessagesAcrossTenants(pool);
   if (discardPending) await discardUpdatesAcrossTenants(pool);
+  if (discardPending) await discardSourceUpdatesAcrossTenants(pool);
   // Left empty for the running processes to fill in: this command may reach the database at another address.
   const external = { addresses: [], name: null, filesMadeAt: null };
   await recordInstance(db, await readDatabaseFacts(db), external);

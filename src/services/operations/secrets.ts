@@ -4,11 +4,19 @@
  * only if it has not changed since it was read, so a rotation blocks nothing and can be interrupted and repeated.
  */
 import { AppError } from '../../core/errors.ts';
-import { listSealedChannelsAcrossTenants, replaceSecrets } from '../../db/configuration/channels.ts';
-import { listSealedWebhooksAcrossTenants, replaceWebhookSecrets } from '../../db/configuration/webhooks.ts';
 import type { PageRequest } from '../../db/connection/page.ts';
 import { listSealedTotpAcrossTenants, replaceTotpAcrossTenants } from '../../db/identity/two-factor.ts';
+import {
+  listSealedAcrossTenants,
+  replaceSecrets,
+  type SealedPage,
+  type SealedRow,
+  type SealedTable,
+} from '../../db/operations/secrets.ts';
+import type { Cipher } from '../../lib/secrets/cipher.ts';
 import { openSecrets, sealSecrets } from '../../pipeline/channel-secrets.ts';
+import { openCalendar, sealCalendar } from '../audience/on-call/calendars/secrets.ts';
+import { openSourceSecrets, openWatch, sealSource, sealWatch } from '../configuration/source-secrets.ts';
 import { openWebhookSecrets, sealWebhookSecrets } from '../configuration/webhook-secrets.ts';
 import type { Deps } from '../deps.ts';
 import { openTotpSecret, sealTotpSecret } from '../identity/sign-in/two-factor.ts';
@@ -90,26 +98,83 @@ interface EncryptedSecret {
 
 type SecretDeps = Pick<Deps, 'db' | 'cipher'>;
 
-/** Everything that is stored encrypted, page by page. */
-const sources: ((deps: SecretDeps, page: PageRequest) => Promise<EncryptedSecret[]>)[] = [
-  listChannelSecrets,
-  listTotpSecrets,
-  listWebhookSecrets,
-];
+type List = (deps: SecretDeps, page: SealedPage) => Promise<EncryptedSecret[]>;
 
-async function listChannelSecrets({ db, cipher }: SecretDeps, page: PageRequest): Promise<EncryptedSecret[]> {
-  const channels = await listSealedChannelsAcrossTenants(db, page);
-  return channels.map(channel => {
-    const { organization_id, organization, project, project_id, id, slug, secrets: from } = channel;
-    return {
-      id,
-      name: [organization, project, slug].filter(Boolean).join('/'),
-      sealed: from,
-      reseal: () =>
-        sealSecrets(cipher, organization_id, project_id, slug, openSecrets(cipher, organization_id, channel))!,
-      replace: to => replaceSecrets(db, organization_id, id, { from, to }),
-    };
-  });
+/** What organizations have stored encrypted. The compiler finds tables that are missing. */
+const tables: {
+  [T in SealedTable]: {
+    name(row: SealedRow<T>): string;
+    reseal(cipher: Cipher, org: number, row: SealedRow<T>): Buffer;
+  };
+} = {
+  channels: {
+    name: ({ organization, project, slug }) => [organization, project, slug].filter(Boolean).join('/'),
+    reseal: (cipher, org, row) => sealSecrets(cipher, org, row.project_id, row.slug, openSecrets(cipher, org, row))!,
+  },
+  webhooks: {
+    name: ({ organization, slug }) => `webhook ${organization}/${slug}`,
+    reseal: (cipher, org, row) => sealWebhookSecrets(cipher, org, row.slug, openWebhookSecrets(cipher, org, row)),
+  },
+  sources: {
+    name: ({ organization, slug }) => `source ${organization}/${slug}`,
+    reseal: (cipher, org, row) =>
+      sealSource(cipher, org, row.application_id, row.slug, openSourceSecrets(cipher, org, row)).secrets,
+  },
+  heartbeats: {
+    name: ({ organization, slug }) => `heartbeat ${organization}/${slug}`,
+    reseal: (cipher, org, row) => {
+      const opened = openSourceSecrets(cipher, org, row, 'heartbeat');
+      return sealSource(cipher, org, row.application_id, row.slug, opened, 'heartbeat').secrets;
+    },
+  },
+  absence_calendars: {
+    name: ({ organization, id }) => `absence calendar ${organization}/${id}`,
+    reseal: (cipher, org, row) => sealCalendar(cipher, org, row.user_id, openCalendar(cipher, org, row)),
+  },
+  watches: {
+    name: ({ organization, slug }) => `watch ${organization}/${slug}`,
+    reseal: (cipher, org, row) => sealWatch(cipher, org, row.application_id, row.slug, openWatch(cipher, org, row)!)!,
+  },
+};
+
+function listOf<T extends SealedTable>(table: T): List {
+  const { name, reseal } = tables[table];
+  return async ({ db, cipher }, page) =>
+    (await listSealedAcrossTenants(db, table, page)).map(row => {
+      const { id, organization_id, secrets: from } = row;
+      return {
+        id,
+        name: name(row),
+        sealed: from,
+        reseal: () => reseal(cipher, organization_id, row),
+        replace: to => replaceSecrets(db, organization_id, table, id, { from, to }),
+      };
+    });
+}
+
+const listChannelSecrets = listOf('channels');
+const otherTables = (Object.keys(tables) as SealedTable[]).filter(table => table !== 'channels').map(listOf);
+const ofOrganizations = [listChannelSecrets, ...otherTables];
+
+/** Everything that is stored encrypted, page by page. */
+const sources: List[] = [...ofOrganizations, listTotpSecrets];
+
+/** Encrypts everything of an organization with the current key. Throws if no key can decrypt some of it. */
+export async function reencryptOrganization(deps: SecretDeps, organizationId: number): Promise<void> {
+  for await (const secret of readSecrets(deps, ofOrganizations, organizationId)) {
+    if (!deps.cipher.isCurrent(secret.sealed)) await secret.replace(secret.reseal());
+  }
+}
+
+async function* readSecrets(deps: SecretDeps, lists: List[], organizationId?: number) {
+  for (const list of lists) {
+    for (let after = 0, isLast = false; !isLast; ) {
+      const page = await list(deps, { after, limit: pageSize, organizationId });
+      yield* page;
+      isLast = page.length < pageSize;
+      after = page.at(-1)?.id ?? after;
+    }
+  }
 }
 
 async function listTotpSecrets({ db, cipher }: SecretDeps, page: PageRequest): Promise<EncryptedSecret[]> {
@@ -123,32 +188,10 @@ async function listTotpSecrets({ db, cipher }: SecretDeps, page: PageRequest): P
   }));
 }
 
-async function listWebhookSecrets({ db, cipher }: SecretDeps, page: PageRequest): Promise<EncryptedSecret[]> {
-  const webhooks = await listSealedWebhooksAcrossTenants(db, page);
-  return webhooks.map(webhook => {
-    const { organization_id, organization, id, slug, secrets: from } = webhook;
-    return {
-      id,
-      name: `webhook ${organization}/${slug}`,
-      sealed: from,
-      reseal: () =>
-        sealWebhookSecrets(cipher, organization_id, slug, openWebhookSecrets(cipher, organization_id, webhook)),
-      replace: to => replaceWebhookSecrets(db, organization_id, id, { from, to }),
-    };
-  });
-}
-
 /** Returns the names of secrets that none of the keys can decrypt. */
 export async function findUnreadableSecrets(deps: SecretDeps, lists = sources): Promise<string[]> {
   const unreadable: string[] = [];
-  for (const list of lists) {
-    for (let after = 0, isLast = false; !isLast; ) {
-      const page = await list(deps, { after, limit: pageSize });
-      unreadable.push(...page.filter(secret => !isReadable(secret)).map(({ name }) => name));
-      isLast = page.length < pageSize;
-      after = page.at(-1)?.id ?? after;
-    }
-  }
+  for await (const secret of readSecrets(deps, lists)) if (!isReadable(secret)) unreadable.push(secret.name);
   return unreadable;
 }
 
@@ -183,42 +226,37 @@ export function checkSecrets(deps: SecretDeps): Promise<Check> {
 /** Checks all secrets but those of channels, which have their own check. */
 export function checkOtherSecrets(deps: SecretDeps): Promise<Check> {
   return check(secretsCheck, async () => {
-    const unreadable = await findUnreadableSecrets(deps, [listTotpSecrets, listWebhookSecrets]);
-    if (unreadable.length === 0) return 'of webhooks and accounts can be decrypted';
+    const unreadable = await findUnreadableSecrets(deps, [listTotpSecrets, ...otherTables]);
+    if (unreadable.length === 0)
+      return 'of webhooks, sources, heartbeats, absence calendars, watches and accounts can be decrypted';
     const more = unreadable.length > maxNamed ? ` and ${unreadable.length - maxNamed} more` : '';
     throw new Error(
       `cannot be decrypted: ${unreadable.slice(0, maxNamed).join(', ')}${more}; set BELFRY_SECRET_KEY to the key that they ` +
-        'were stored with, or rotate the secrets of the webhooks and reset the second factors',
+        'were stored with, or rotate the secrets of webhooks, give sources and heartbeats new tokens and secrets, and watches their URLs, ' +
+        'enter absence calendars again, and reset the second factors',
     );
   });
 }
 
 async function reencryptOnce(deps: SecretDeps) {
   const found = { reencrypted: 0, current: 0, unreadable: [] as string[], changed: 0 };
-  for (const list of sources) {
-    for (let after = 0, isLast = false; !isLast; ) {
-      const page = await list(deps, { after, limit: pageSize });
-      for (const secret of page) {
-        if (deps.cipher.isCurrent(secret.sealed)) {
-          found.current++;
-          continue;
-        }
-        let to: Buffer;
-        try {
-          to = secret.reseal();
-        } catch (error) {
-          if (!(error instanceof AppError)) throw error;
-          found.unreadable.push(secret.name);
-          continue;
-        }
-        if (await secret.replace(to)) {
-          found.reencrypted++;
-          found.current++;
-        } else found.changed++;
-      }
-      isLast = page.length < pageSize;
-      after = page.at(-1)?.id ?? after;
+  for await (const secret of readSecrets(deps, sources)) {
+    if (deps.cipher.isCurrent(secret.sealed)) {
+      found.current++;
+      continue;
     }
+    let to: Buffer;
+    try {
+      to = secret.reseal();
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      found.unreadable.push(secret.name);
+      continue;
+    }
+    if (await secret.replace(to)) {
+      found.reencrypted++;
+      found.current++;
+    } else found.changed++;
   }
   return found;
 }

@@ -5,18 +5,27 @@
 
 import { toAuditEntry } from '../../../core/configuration/audit.ts';
 import { checkDocument, throwIfAny } from '../../../core/configuration/check.ts';
+import { checkUserGroups, groupsIn } from '../../../core/configuration/checks/user-groups.ts';
 import { type Change, diff, type Step, toChange } from '../../../core/configuration/diff.ts';
 import type { Document, OrganizationDocument } from '../../../core/configuration/document.ts';
 import { toDocument } from '../../../core/configuration/export.ts';
 import { toProviderEntry } from '../../../core/configuration/fields.ts';
-import { checkDanglingReferences, checkReferences, type Reference } from '../../../core/configuration/references.ts';
-import { keepSecrets, pairChannels } from '../../../core/configuration/secrets.ts';
+import {
+  checkDanglingReferences,
+  checkReferences,
+  type EventReference,
+  type Reference,
+  type UserReference,
+} from '../../../core/configuration/references.ts';
+import { isSameDestination, keepSecrets, pairChannels, pairSources } from '../../../core/configuration/secrets.ts';
 import { addError } from '../../../core/configuration/shape.ts';
 import { type OrganizationState, toState } from '../../../core/configuration/state.ts';
 import { generateWebhookSecret, webhookLimits } from '../../../core/configuration/webhooks.ts';
 import { loadPatterns } from '../../../core/context-schema/patterns.ts';
 import { AppError, type FieldErrors } from '../../../core/errors.ts';
 import { isObject, type JsonObject, toNfc } from '../../../core/json.ts';
+import { fold } from '../../../core/text/text.ts';
+import { listFollowingGroups } from '../../../db/audience/on-call/groups.ts';
 import { findUsernames } from '../../../db/audience/users.ts';
 import type { PathIds } from '../../../db/configuration/organizations.ts';
 import {
@@ -24,6 +33,7 @@ import {
   listOrganizationsAcrossTenants,
   lockConfigurationAcrossTenants,
   type Organization,
+  resolvePathAcrossTenants,
 } from '../../../db/configuration/organizations.ts';
 import type { Db } from '../../../db/connection/pool.ts';
 import { runInSlices } from '../../../lib/load/slices.ts';
@@ -33,19 +43,21 @@ import {
   checkEntry,
   destinationsOf,
   findMissing,
+  groupIdsOf,
   readEntry,
   withGenerated,
   withoutSecrets,
 } from '../../../providers/provider.ts';
 import type { Deps } from '../../deps.ts';
 import { recordAll } from '../../operations/audit.ts';
+import { openSourceSecrets, openWatch, sealSource, sealWatch } from '../source-secrets.ts';
 import { openWebhookSecrets, sealWebhookSecrets } from '../webhook-secrets.ts';
 import { readOrganization, type SecretOpeners } from './read.ts';
 import { applySteps } from './write.ts';
 
 export type { Change } from '../../../core/configuration/diff.ts';
 
-interface ApplyOptions {
+export interface ApplyOptions {
   /** Deletes stored objects that are missing from a section of the document. */
   prune: boolean;
   /** Set when the document covers one path only: nothing else is read. */
@@ -82,12 +94,32 @@ export async function exportConfiguration(deps: Deps, slugs?: string[]): Promise
 
 /** Returns the changes that `applyConfiguration` would make. */
 export async function planConfiguration(deps: Deps, document: unknown, options: ApplyOptions): Promise<Change[]> {
+  return withPlan(deps, document, options, async ({ steps }) => steps.map(toChange));
+}
+
+export interface Plan {
+  /** What the document says. */
+  organizations: readonly OrganizationState[];
+  /** What applying it would do. */
+  steps: readonly Step[];
+}
+
+/** Plans a document, and calls `read` in the same read-only transaction. */
+export async function withPlan<T>(
+  deps: Deps,
+  document: unknown,
+  options: ApplyOptions,
+  read: (plan: Plan, trx: Db) => Promise<T>,
+): Promise<T> {
   const desired = await readDocument(deps, document);
   return deps.db
     .transaction()
     .setIsolationLevel('repeatable read')
     .setAccessMode('read only')
-    .execute(async trx => (await planSteps(deps, trx, desired, options)).map(toChange));
+    .execute(async trx => {
+      const steps = await planSteps(deps, trx, desired, options);
+      return read({ organizations: desired.organizations, steps }, trx);
+    });
 }
 
 /** Applies a document and returns the changes made. Concurrent applies to one organization are serialized. */
@@ -120,6 +152,8 @@ async function applyDesired(deps: Deps, trx: Db, desired: DesiredState, options:
   await applySteps(trx, steps, {
     seal: (...channel) => sealSecrets(deps.cipher, ...channel),
     sealWebhook: (id, slug, secret = generateWebhookSecret()) => sealWebhookSecrets(deps.cipher, id, slug, { secret }),
+    sealSource: (...source) => sealSource(deps.cipher, ...source),
+    sealWatch: (...watch) => sealWatch(deps.cipher, ...watch),
     by: deps.actor.name,
   });
   await recordSteps(deps, trx, steps);
@@ -140,6 +174,8 @@ async function recordSteps(deps: Deps, db: Db, steps: readonly Step[]): Promise<
 interface DesiredState {
   organizations: OrganizationState[];
   references: Reference[];
+  eventReferences: EventReference[];
+  userReferences: UserReference[];
 }
 
 function hasContextSchema(part: unknown): boolean {
@@ -149,17 +185,22 @@ function hasContextSchema(part: unknown): boolean {
   return isObject(part.context_schema) || [organizations, projects, applications, events].some(hasContextSchema);
 }
 
+/** Throws what is wrong with a document, without comparing it with the stored configuration. */
+export async function checkConfiguration(deps: Deps, document: unknown): Promise<void> {
+  await readDocument(deps, document);
+}
+
 async function readDocument({ providers, rendering, actor }: Deps, given: unknown): Promise<DesiredState> {
   const checkTemplate = await rendering.createChecker(actor.id ?? actor.name, textsOf(given));
   if (hasContextSchema(given)) await loadPatterns();
   // A copy, because checking normalizes the document in place and a caller may plan and then apply the same one.
-  const { document, references } = await runInSlices(
+  const { document, ...references } = await runInSlices(
     checkDocument(structuredClone(given), (entry, medium) => checkEntry(providers, entry, medium), checkTemplate),
   );
   const organizations = document.organizations.map(organization =>
     toState(organization, entry => readEntry(providers, entry)),
   );
-  return { organizations, references };
+  return { organizations, ...references };
 }
 
 /** Returns all strings of the document, normalized as when they are checked. The templates are among them. */
@@ -180,12 +221,18 @@ async function planSteps(deps: Deps, db: Db, desired: DesiredState, options: App
 
   const errors: FieldErrors = {};
   checkReferences(desired.references, desired.organizations, current, errors);
+  await checkEventReferences(db, desired.eventReferences, errors);
+  await checkUserReferences(db, desired, current, errors);
   const steps: Step[] = [];
   for (const [i, organization] of desired.organizations.entries()) {
     const stored = current.get(organization.slug);
     const at = `organizations/${i}`;
     if (stored) checkDanglingReferences(stored, organization, options, at, errors);
     checkWebhookCount(stored, organization, options, at, errors);
+    const { prune } = options;
+    const groups = stored ? groupsIn(organization) : [];
+    const following = groups.length > 0 ? await listFollowingGroups(db, stored!.id!, groups) : [];
+    checkUserGroups(organization, stored, { at, prune, providers: groupIdsOf(deps.providers), following }, errors);
     const complete = withStoredSecrets(deps, organization, stored, at, errors);
     const newUsers = await findNewUsers(db, organization, stored);
     // Not push(...steps): 100,000 and more arguments overflow the stack.
@@ -193,6 +240,33 @@ async function planSteps(deps: Deps, db: Db, desired: DesiredState, options: App
   }
   throwIfAny(errors);
   return steps;
+}
+
+async function checkEventReferences(db: Db, references: readonly EventReference[], errors: FieldErrors): Promise<void> {
+  for (const { at, slugs } of references) {
+    const found = await resolvePathAcrossTenants(db, slugs);
+    if (!found?.event)
+      addError(errors, at, `there is no event ${JSON.stringify(slugs.evt)} in the application ${slugs.app}`);
+  }
+}
+
+/** Members of lists in the document are created, so that schedules may name them. */
+async function checkUserReferences(
+  db: Db,
+  { userReferences, organizations }: DesiredState,
+  current: ReadonlyMap<string, OrganizationState>,
+  errors: FieldErrors,
+): Promise<void> {
+  for (const [slug, own] of Map.groupBy(userReferences, one => one.organization)) {
+    const usernames = [...new Set(own.map(({ username }) => fold(username)))];
+    const id = current.get(slug)?.id;
+    const existing = new Set(id === undefined ? [] : await findUsernames(db, id, usernames));
+    const members = organizations.find(one => one.slug === slug)?.memberEmails;
+    for (const { at, username } of own) {
+      if (existing.has(fold(username)) || members?.has(fold(username))) continue;
+      addError(errors, at, `there is no user ${JSON.stringify(username)} in this organization`);
+    }
+  }
 }
 
 async function readCurrent(
@@ -250,6 +324,11 @@ function withStoredSecrets(
     const why = 'url changed, and a stored secret is not used for another destination';
     addError(errors, `${path}/webhooks/${i}/secret`, `${why}: provide the secret again, or a new one`);
   }
+  for (const { at, source, stored } of pairSources(complete, current, path)) {
+    if (!stored?.update_secret || source.update_secret !== undefined || isSameDestination(source, stored)) continue;
+    const why = 'update names another server, and a stored secret is not sent to another destination';
+    addError(errors, `${at}/update_secret`, `${why}: provide it again, or an empty text if there is none`);
+  }
   return complete;
 }
 
@@ -289,7 +368,47 @@ function createSecretOpeners(
   const named = [desired, ...(desired.projects ?? [])].flatMap(({ channels }) => channels ?? []);
   const managed = new Set(named.filter(channel => channel.providers).map(channel => channel.slug));
   const given = new Set(desired.webhooks?.filter(({ secret }) => secret !== undefined).map(({ slug }) => slug));
+  const applications = (desired.projects ?? []).flatMap(project => project.applications ?? []);
+  const sources = applications.flatMap(application => application.sources ?? []);
+  const givenSources = Map.groupBy(sources, ({ slug }) => slug);
+  const heartbeats = applications.flatMap(application => application.heartbeats ?? []);
+  const givenHeartbeats = new Set(heartbeats.filter(({ token }) => token !== undefined).map(({ slug }) => slug));
+  const watches = applications.flatMap(application => application.watches ?? []);
+  const givenWatches = new Set(watches.filter(({ url }) => url !== undefined).map(({ slug }) => slug));
   return {
+    source: source => {
+      // Those of several applications may have the same slug.
+      const given = givenSources.get(source.slug) ?? [];
+      const secretsOf = ({ token, secret, update_secret }: (typeof given)[number]) => [token, secret, update_secret];
+      const keepsAll = (one: (typeof given)[number]) => secretsOf(one).every(value => value === undefined);
+      if (given.every(one => keepsAll(one) && isSameDestination(one, source))) return {};
+      try {
+        return openSourceSecrets(cipher, id, source);
+      } catch (error) {
+        // All are replaced.
+        if (given.every(one => secretsOf(one).every(value => value !== undefined))) return {};
+        throw error;
+      }
+    },
+    heartbeat: heartbeat => {
+      if (!givenHeartbeats.has(heartbeat.slug)) return {};
+      try {
+        return openSourceSecrets(cipher, id, heartbeat, 'heartbeat');
+      } catch (error) {
+        // The given token replaces one that cannot be decrypted.
+        if (error instanceof AppError && error.code === 'secret.unreadable') return {};
+        throw error;
+      }
+    },
+    watch: watch => {
+      if (!givenWatches.has(watch.slug)) return undefined;
+      try {
+        return openWatch(cipher, id, watch);
+      } catch (error) {
+        if (error instanceof AppError && error.code === 'secret.unreadable') return undefined;
+        throw error;
+      }
+    },
     channel: channel => {
       if (!managed.has(channel.slug)) return [];
       return openSecrets(cipher, id, channel, `${channel.slug} of ${organization}`);

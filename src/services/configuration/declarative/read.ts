@@ -3,7 +3,7 @@
 import { type NounName, nouns, sectionsOf } from '../../../core/configuration/document.ts';
 import { pickFields } from '../../../core/configuration/nouns/noun.ts';
 import {
-  isOwnEmail,
+  isListed,
   type OrganizationState,
   type StateByNoun,
   type UserState,
@@ -18,6 +18,7 @@ import type { Organization, PathIds } from '../../../db/configuration/organizati
 import { listRows, parentColumnOf, type RowNoun, type RowOf } from '../../../db/configuration/rows.ts';
 import type { Db } from '../../../db/connection/pool.ts';
 import type { SealedChannel } from '../../../pipeline/channel-secrets.ts';
+import type { SealedSource, SealedWatch, SourceSecrets } from '../source-secrets.ts';
 import type { SealedWebhook } from '../webhook-secrets.ts';
 
 /** Selects the parts to read; those that can be large are optional. */
@@ -32,10 +33,19 @@ interface ReadOptions {
 export interface SecretOpeners {
   channel: (channel: SealedChannel) => JsonObject[];
   webhook: (webhook: SealedWebhook) => string | undefined;
+  source: (source: SealedSource & Pick<RowOf<'source'>, 'update'>) => SourceSecrets;
+  heartbeat: (heartbeat: SealedSource) => SourceSecrets;
+  watch: (watch: SealedWatch) => string | undefined;
 }
 
 /** Leaves secrets empty. */
-const withoutOpening: SecretOpeners = { channel: () => [], webhook: () => undefined };
+const withoutOpening: SecretOpeners = {
+  channel: () => [],
+  webhook: () => undefined,
+  source: () => ({}),
+  heartbeat: () => ({}),
+  watch: () => undefined,
+};
 
 export async function readOrganization(
   db: Db,
@@ -94,6 +104,9 @@ async function createReader(
   if (noun === 'webhook') {
     return ({ slug, secrets }: RowOf<'webhook'>) => ({ secret: openSecrets.webhook({ slug, secrets }) });
   }
+  if (noun === 'source') return (row: RowOf<'source'>) => openSecrets.source(row);
+  if (noun === 'heartbeat') return (row: RowOf<'heartbeat'>) => openSecrets.heartbeat(row);
+  if (noun === 'watch') return (row: RowOf<'watch'>) => ({ url: openSecrets.watch(row) });
   if (noun === 'channel') {
     return (row: RowOf<'channel'>) => {
       const opened = row.secrets ? openSecrets.channel(row) : [];
@@ -120,9 +133,10 @@ async function readUsers(db: Db, organizationId: number): Promise<UserState[]> {
     ...user,
     locale: user.locale ?? '',
     timezone: user.timezone ?? '',
+    reach: user.reach ?? {},
     addresses: (addresses.get(user.id) ?? [])
-      .map(({ name, value }) => ({ name, value }))
-      .filter(address => !isOwnEmail(user, address)),
+      .map(({ name, value, verified_at }) => ({ name, value, ...(verified_at && { verified: true }) }))
+      .filter(address => isListed(user, address)),
   }));
 }
 

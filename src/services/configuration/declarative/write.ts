@@ -14,7 +14,10 @@ import { deleteRow, insertRow, updateRow } from '../../../db/configuration/rows.
 import { addVersion } from '../../../db/configuration/versions.ts';
 import { createWebhookState } from '../../../db/configuration/webhooks.ts';
 import type { Db } from '../../../db/connection/pool.ts';
+import { rescheduleHeartbeat } from '../../../db/history/heartbeats/heartbeats.ts';
 import { releaseDayLimited } from '../../../db/ledger/deliver/day-limits.ts';
+import { lookFirst } from '../../audience/on-call/looks.ts';
+import type { SourceSecrets } from '../source-secrets.ts';
 
 /** Encrypts a channel's secrets, bound to the row that will store them. */
 type SealSecrets = (
@@ -28,6 +31,16 @@ interface ApplyContext {
   seal: SealSecrets;
   /** Encrypts a webhook's secret; generates one if it is undefined. */
   sealWebhook: (organizationId: number, slug: string, secret: string | undefined) => Buffer;
+  /** Returns the columns of the token and secret of a source or heartbeat; generates a token if there is none. */
+  sealSource: (
+    organizationId: number,
+    applicationId: number,
+    slug: string,
+    secrets: SourceSecrets,
+    owner: 'source' | 'heartbeat',
+  ) => object;
+  /** Encrypts the URL of a watch. */
+  sealWatch: (organizationId: number, applicationId: number, slug: string, url: string) => Buffer | null;
   /** Name of the actor. */
   by: string;
 }
@@ -78,9 +91,11 @@ async function writeUsers(db: Db, steps: StepOf<'user'>[], deleting: boolean): P
 }
 
 async function writeAddresses(db: Db, steps: StepOf<'address'>[], deleting: boolean): Promise<void> {
-  const write = deleting ? addresses.removeAddresses : addresses.addMissingAddresses;
+  const organizationId = steps[0]!.organization.id!;
   const states = steps.map(step => step.state);
-  await write(db, steps[0]!.organization.id!, states);
+  if (deleting) return addresses.removeAddresses(db, organizationId, states);
+  await addresses.addMissingAddresses(db, organizationId, states);
+  await addresses.setAddressesVerified(db, organizationId, states);
 }
 
 async function writeMembers(db: Db, steps: StepOf<'member'>[], deleting: boolean): Promise<void> {
@@ -90,7 +105,11 @@ async function writeMembers(db: Db, steps: StepOf<'member'>[], deleting: boolean
   else await members.addMissingMembers(db, organizationId, listId, usernames);
 }
 
-async function writeOne(db: Db, step: Step, { seal, sealWebhook, by }: ApplyContext): Promise<void> {
+async function writeOne(
+  db: Db,
+  step: Step,
+  { seal, sealWebhook, sealSource, sealWatch, by }: ApplyContext,
+): Promise<void> {
   if (step.noun === 'organization') return writeOrganization(db, step);
   const { action, noun, organization, parent, row, state } = step;
   const organizationId = organization.id!;
@@ -136,6 +155,32 @@ async function writeOne(db: Db, step: Step, { seal, sealWebhook, by }: ApplyCont
       const more = { secrets: isNew || secret ? sealWebhook(organizationId, slug, secret) : undefined };
       await write(isNew || !secret ? more : { ...more, previous_until: null });
       if (isNew) await createWebhookState(db, organizationId, row.id!);
+      return;
+    }
+    case 'source': {
+      const { slug, token, secret, update_secret } = step.state;
+      const isSame = action !== 'create' && [token, secret, update_secret].every(one => one === undefined);
+      const { before } = step;
+      const secrets = {
+        token: token ?? before?.token,
+        secret: secret ?? before?.secret,
+        update_secret: update_secret ?? before?.update_secret,
+      };
+      return write(isSame ? undefined : sealSource(organizationId, parentId!, slug, secrets, step.noun));
+    }
+    case 'heartbeat': {
+      const { slug, token = step.before?.token } = step.state;
+      const isSame = action !== 'create' && step.state.token === undefined;
+      await write(isSame ? undefined : sealSource(organizationId, parentId!, slug, { token }, step.noun));
+      return rescheduleHeartbeat(db, organizationId, row.id!);
+    }
+    case 'watch': {
+      const { slug, url } = step.state;
+      return write(url === undefined ? undefined : { secrets: sealWatch(organizationId, parentId!, slug, url) });
+    }
+    case 'schedule': {
+      await write();
+      if (step.state.on_change || step.state.groups) await lookFirst(db, organizationId, row.id!);
       return;
     }
     case 'notification': {

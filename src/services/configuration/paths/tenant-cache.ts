@@ -3,6 +3,8 @@ import { findTokenHolder, type TokenHolder } from '../../../db/audience/recipien
 import { type ResolvedPath, resolvePathAcrossTenants, type Slugs } from '../../../db/configuration/organizations.ts';
 import { listRows, type RowOf } from '../../../db/configuration/rows.ts';
 import type { Db } from '../../../db/connection/pool.ts';
+import { findHeartbeatAcrossTenants, type StoredHeartbeat } from '../../../db/history/heartbeats/heartbeats.ts';
+import { findSourceAcrossTenants, type StoredSource } from '../../../db/history/sources/sources.ts';
 import { findKeyAcrossTenants, type Key } from '../../../db/identity/keys.ts';
 import { findSessionAcrossTenants, type Session } from '../../../db/identity/sessions.ts';
 import { type KnownMove, listMovesAcrossTenants } from '../../../db/operations/organization-moves.ts';
@@ -18,6 +20,8 @@ export class TenantCache extends AnnouncedCache {
   readonly #paths: Entries<ResolvedPath> = new Map();
   readonly #channels: Entries<Channel[]> = new Map();
   readonly #moves: Entries<KnownMove[]> = new Map();
+  readonly #sources: Entries<StoredSource> = new Map();
+  readonly #heartbeats: Entries<StoredHeartbeat> = new Map();
 
   constructor(db: Db) {
     super();
@@ -49,6 +53,26 @@ export class TenantCache extends AnnouncedCache {
       `${organizationId}:${userId}`,
       () => findTokenHolder(this.#db, organizationId, userId),
       user => `user ${user.id}`,
+    );
+  }
+
+  /** Finds the source that has this token. */
+  findSource(tokenHash: Buffer): StoredSource | undefined | Promise<StoredSource | undefined> {
+    return this.getOrRead(
+      this.#sources,
+      tokenHash.toString('base64'),
+      () => findSourceAcrossTenants(this.#db, tokenHash),
+      source => source.organization_id,
+    );
+  }
+
+  /** Finds the heartbeat that has this token. */
+  findHeartbeat(tokenHash: Buffer): StoredHeartbeat | undefined | Promise<StoredHeartbeat | undefined> {
+    return this.getOrRead(
+      this.#heartbeats,
+      tokenHash.toString('base64'),
+      () => findHeartbeatAcrossTenants(this.#db, tokenHash),
+      heartbeat => heartbeat.organization_id,
     );
   }
 

@@ -3,7 +3,7 @@
 import type { NotificationEntry } from '../../../core/configuration/document.ts';
 import { checkLayout, checkMessage } from '../../../core/configuration/messages.ts';
 import { type Medium, media } from '../../../core/configuration/nouns/schemas.ts';
-import { decide, selectChannels } from '../../../core/decision/decide.ts';
+import { decide, personal, selectChannels } from '../../../core/decision/decide.ts';
 import { AppError, invalid } from '../../../core/errors.ts';
 import {
   compileExpression,
@@ -13,6 +13,7 @@ import {
 } from '../../../core/expressions/expressions.ts';
 import type { VisibleUsers } from '../../../core/identity/visible-users.ts';
 import type { JsonObject } from '../../../core/json.ts';
+import { findMentionedSchedules } from '../../../core/render/on-call.ts';
 import {
   type CheckTemplate,
   type CompiledLayout,
@@ -24,6 +25,7 @@ import {
 import { fold } from '../../../core/text/text.ts';
 import {
   findRecipientByName,
+  findRecipientsByNameAcrossTenants,
   listMembersAsRecipients,
   listProjectMembersAsRecipients,
   listUsersAsRecipients,
@@ -37,7 +39,7 @@ import type { EventPlan } from '../../../pipeline/event-plan.ts';
 import { optionsFor } from '../../../pipeline/messages.ts';
 import type { PlannedChannel } from '../../../pipeline/plans.ts';
 import { filterVisible, isPicked, unknownRecipient } from '../../../pipeline/recipients.ts';
-import { renderContextFor } from '../../../pipeline/rendering/render-snapshots.ts';
+import { type RenderContext, renderContextFor } from '../../../pipeline/rendering/render-snapshots.ts';
 import type { Deps } from '../../deps.ts';
 import { sampleOccurrence } from './simulation.ts';
 import { type DraftSteps, previewSteps } from './step-preview.ts';
@@ -64,6 +66,9 @@ export interface Draft {
   steps?: DraftSteps['steps'];
   /** Name of the list of recipients. */
   list?: string;
+  /** Slug of the schedule of recipients, and how many changes ahead they are. */
+  schedule?: string;
+  offset?: number;
 }
 
 interface DraftMistake {
@@ -96,7 +101,9 @@ export async function previewDraft(
   const path = { organization, project };
   const matching = await findMatchingUsers(deps, path, draft.users, visible);
   const ownRecipient =
-    draft.user === undefined && visible !== 'none' ? await findOwnRecipient(deps, plan, draft, matching) : undefined;
+    draft.user === undefined && visible !== 'none'
+      ? await findOwnRecipient(deps, plan, draft, matching, visible)
+      : undefined;
   const found = ownRecipient ?? (await findSampleRecipient(deps, path, draft.user, visible));
   const recipient = draft.locale === undefined ? found : { ...found, locale: draft.locale };
   const { source, isKnown } = await deps.plans.findLayout(organization.id, project.id, draft.message.layout);
@@ -104,9 +111,12 @@ export async function previewDraft(
   const errors = findMistakes(draft, usable, isKnown, check);
   const layout = draft.layout === undefined || hasMistake(errors, 'layout') ? source : draft.layout;
   const compiledLayout = layout === undefined ? undefined : compileLayout(layout, 'checked');
+  const mentioned = findMentionedSchedules([JSON.stringify([draft.message, draft.overrides ?? {}]), layout].join());
+  const oncall = await deps.plans.describeOnCall(plan, mentioned, currentTime(), visible);
   const previews: Awaited<ReturnType<typeof renderPreview>>[] = [];
   for (const channel of chooseChannels(draft, plan, usable)) {
-    previews.push(await renderPreview(deps, draft, errors, { plan, recipient, channel, layout, compiledLayout }));
+    const target = { plan, recipient, channel, layout, compiledLayout, oncall };
+    previews.push(await renderPreview(deps, draft, errors, target));
   }
   return {
     errors,
@@ -117,7 +127,7 @@ export async function previewDraft(
     timeline: draft.steps
       ? await previewSteps(deps, plan, usable, recipient, {
           steps: draft.steps,
-          recipients: { list: draft.list, users: draft.users },
+          recipients: { list: draft.list, users: draft.users, schedule: draft.schedule, offset: draft.offset },
         })
       : null,
     warnings: warnOfAcknowledgeUrl(deps, draft, recipient),
@@ -160,7 +170,7 @@ function findMistakes(
     if (!names.has(name)) report(`overrides/${name}`, unknown(name));
   }
   for (const [i, name] of (draft.channels ?? []).entries()) {
-    if (!names.has(name) && !isMedium(name)) report(`channels/${i}`, unknown(name));
+    if (!names.has(name) && !isMedium(name) && name !== personal) report(`channels/${i}`, unknown(name));
   }
   return errors;
 }
@@ -195,13 +205,14 @@ interface PreviewTarget {
   channel: PreviewChannel;
   layout: string | undefined;
   compiledLayout: CompiledLayout | undefined;
+  oncall: RenderContext['oncall'];
 }
 
 async function renderPreview(
   { rendering, plans }: Deps,
   draft: Draft,
   errors: DraftMistake[],
-  { plan, recipient, channel, layout, compiledLayout }: PreviewTarget,
+  { plan, recipient, channel, layout, compiledLayout, oncall }: PreviewTarget,
 ) {
   const { slug, type, planned } = channel;
   const preview = { channel: slug, type, content: null, missing: [], problem: null };
@@ -219,7 +230,10 @@ async function renderPreview(
   const occurrence = sampleOccurrence(draft.context ?? {}, currentTime());
   try {
     const { digest } = draft;
-    const renderContext = renderContextFor(plan, channel, draft.extra_context ?? {}, digest?.items.length);
+    const renderContext = {
+      ...renderContextFor(plan, channel, draft.extra_context ?? {}, digest?.items.length),
+      ...(oncall && { oncall }),
+    };
     const digestItems = digest && {
       items: digest.items.map(context => sampleOccurrence(context, currentTime())),
       count: digest.items.length + (digest.more ?? 0),
@@ -280,15 +294,23 @@ async function findMatchingUsers(
  * trigger names them.
  */
 async function findOwnRecipient(
-  { pool }: Deps,
+  { pool, plans }: Deps,
   { organization, project }: EventPlan,
-  { list = '', steps = [] }: Draft,
+  { list = '', schedule = '', offset = 0, steps = [] }: Draft,
   matching: MatchingUsers,
+  visible: VisibleUsers,
 ): Promise<RecipientRecord | undefined> {
   const key = fold(list || (steps.find(step => step.recipients?.list)?.recipients?.list ?? ''));
   const page = { after: 0, limit: maxMembersChecked };
   const members = key ? await listMembersAsRecipients(pool, organization.id, project.id, key, page) : [];
-  const users = [...members, ...(matching && 'picked' in matching ? matching.picked : [])];
+  const audience = schedule ? { schedule, offset } : steps.find(step => step.recipients?.schedule)?.recipients;
+  const planned = audience && (await plans.findSchedule(organization.id, project.id, audience.schedule ?? ''));
+  const named = (planned?.usersAt(currentTime(), audience?.offset ?? 0) ?? []).map(username => ({
+    organizationId: organization.id,
+    username,
+  }));
+  const onCall = await filterVisible(pool, await findRecipientsByNameAcrossTenants(pool, named), project.id, visible);
+  const users = [...members, ...(matching && 'picked' in matching ? matching.picked : []), ...onCall];
   const found = users.find(({ locked, member }) => !locked && member?.active !== false) ?? users[0];
   return found && { ...found, member: undefined };
 }

@@ -1,5 +1,6 @@
 /** Previews the steps of a draft for one recipient if no one acknowledges: when each run starts and which channels it uses. */
-import { decide, type Reason, selectChannels } from '../../../core/decision/decide.ts';
+import type { Reason } from '../../../core/decision/decide.ts';
+import { decideChannels } from '../../../core/decision/personal.ts';
 import { listRuns, type Step, stepLimits } from '../../../core/decision/steps.ts';
 import { compilePredicate, expressionLimits, findFilterMistake } from '../../../core/expressions/expressions.ts';
 import { fold } from '../../../core/text/text.ts';
@@ -16,7 +17,7 @@ import type { Deps } from '../../deps.ts';
 export interface DraftSteps {
   steps: Pick<Step, 'after' | 'channels' | 'recipients' | 'repeat'>[];
   /** Recipients of the notification. */
-  recipients: { list?: string; users?: string };
+  recipients: { list?: string; users?: string; schedule?: string; offset?: number };
 }
 
 export async function previewSteps(
@@ -26,29 +27,31 @@ export async function previewSteps(
   user: RecipientRecord,
   { steps, recipients }: DraftSteps,
 ) {
-  const selected: Selection[] = [];
-  for (const step of steps) selected.push(await selectRecipient(deps, plan, user, step.recipients ?? recipients));
+  let at = currentTime();
+  // Others are on call at another time.
+  const runs: { number: number; step: number; at: number; selection: Selection }[] = [];
+  for (const { number, step, afterMs } of listRuns(steps).slice(0, stepLimits.runs)) {
+    at += afterMs;
+    const audience = steps[step - 1]!.recipients ?? recipients;
+    const same = audience.schedule === undefined ? runs.find(run => run.step === step)?.selection : undefined;
+    runs.push({ number, step, at, selection: same ?? (await selectRecipient(deps, plan, user, audience, at)) });
+  }
   await markSuppressed(
     deps,
-    selected.flatMap(({ recipient }) => recipient ?? []),
+    runs.flatMap(({ selection }) => selection.recipient ?? []),
   );
-  let at = currentTime();
-  return listRuns(steps)
-    .slice(0, stepLimits.runs)
-    .map(({ number, step, afterMs }) => {
-      at += afterMs;
-      const circumstances = circumstancesOf(plan, { priority: null }, {}, at);
-      const { recipient, reason = null } = selected[step - 1]!;
-      const channels = recipient ? selectChannels(steps[step - 1]!.channels, usable) : [];
-      const deliveries = channels.flatMap(channel =>
-        decide(channel, recipient!, {}, circumstances).map(decision => ({
-          channel: channel.slug,
-          reason: decision.reason ?? null,
-          due_at: decision.dueAt?.toISOString() ?? null,
-        })),
-      );
-      return { number, step, at: new Date(at).toISOString(), skip_reason: reason, deliveries };
-    });
+  return runs.map(({ number, step, at, selection }) => {
+    const circumstances = circumstancesOf(plan, { priority: null }, {}, at);
+    const { recipient, reason = null } = selection;
+    const { channels } = steps[step - 1]!;
+    const decided = recipient ? decideChannels(channels, usable, recipient, {}, circumstances) : [];
+    const deliveries = decided.map(({ channel, decision }) => ({
+      channel: channel.slug,
+      reason: decision.reason ?? null,
+      due_at: decision.dueAt?.toISOString() ?? null,
+    }));
+    return { number, step, at: new Date(at).toISOString(), skip_reason: reason, deliveries };
+  });
 }
 
 /** A list member is reached at the address on the list. */
@@ -56,12 +59,18 @@ type Selection = { recipient: RecipientRecord; reason?: undefined } | { recipien
 
 /** Without a list or expression the trigger names the recipients, who may include this user. A sample user is always one. */
 async function selectRecipient(
-  { pool }: Pick<Deps, 'pool'>,
+  { pool, plans }: Pick<Deps, 'pool' | 'plans'>,
   { organization, project }: EventPlan,
   user: RecipientRecord,
-  { list, users }: DraftSteps['recipients'],
+  { list, users, schedule, offset = 0 }: DraftSteps['recipients'],
+  at: number,
 ): Promise<Selection> {
   if (user.user_id === 0) return { recipient: user };
+  if (schedule !== undefined) {
+    const found = await plans.findSchedule(organization.id, project.id, schedule);
+    if (found?.usersAt(at, offset).includes(user.username)) return { recipient: user };
+    if (list === undefined && !users) return { reason: 'schedule.not_on_call' };
+  }
   if (list !== undefined) {
     const member = await findMemberAsRecipient(pool, organization.id, project.id, fold(list), user.user_id);
     if (member) return { recipient: member };

@@ -1,5 +1,5 @@
 /**
- * What recipients do in a chat or by a reply: acknowledge, resolve, or take an action of the message. The service is
+ * What recipients do in a chat or by a reply: acknowledge, snooze, resolve, take an action of the message, or ask who is on call. The service is
  * verified first. Then the person is recognized by an address of the channel's type, and the message by the signed token of
  * its button, which is valid only for the channel that sent it.
  */
@@ -9,11 +9,12 @@ import type { FeedbackRequest, Once } from '../../../core/feedback/event.ts';
 import type { JsonObject } from '../../../core/json.ts';
 import { lookUp } from '../../../core/lookup.ts';
 import {
+  type AcknowledgeState,
   acknowledgeTextsIn,
   describeAcknowledgement,
   isAcknowledgeReply,
 } from '../../../core/message/acknowledge-texts.ts';
-import { readButtonToken } from '../../../core/message/buttons.ts';
+import { buttonSnooze, readButtonToken } from '../../../core/message/buttons.ts';
 import { addressKind, fillText } from '../../../core/text/text.ts';
 import { type AddressOwner, listAddressOwners } from '../../../db/audience/addresses.ts';
 import { type FeedbackChannel, findFeedbackChannelAcrossTenants } from '../../../db/configuration/channel-feedback.ts';
@@ -21,16 +22,26 @@ import { type DeliveryRenderInput, findDelivery } from '../../../db/history/deli
 import { findNewestOpen } from '../../../db/history/escalations.ts';
 import { rememberSignature } from '../../../db/history/feedback/received-signatures.ts';
 import { findOccurrencesAcrossTenants } from '../../../db/history/occurrences.ts';
+import { noteAction } from '../../../db/ledger/expand/canaries.ts';
 import { currentTime } from '../../../lib/time/clock.ts';
 import { interactionPath } from '../../../pipeline/buttons.ts';
 import { openSecrets } from '../../../pipeline/channel-secrets.ts';
 import type { StoredMessage } from '../../../pipeline/plans.ts';
-import type { Interaction, InteractionResponse, Interactions, Providers } from '../../../providers/provider.ts';
+import type {
+  Command,
+  Interaction,
+  InteractionResponse,
+  Interactions,
+  Providers,
+} from '../../../providers/provider.ts';
 import { resolveEventPath } from '../../configuration/events.ts';
 import { requireHere } from '../../configuration/paths/moves.ts';
 import type { Deps } from '../../deps.ts';
+import type { SignedDocuments } from '../feedback/requests.ts';
 import { triggerEvent } from '../triggers.ts';
-import { acknowledge, resolve } from './acknowledgements.ts';
+import { acknowledge, resolve, snooze } from './acknowledgements.ts';
+import { acknowledgeBundle, describeBundleAnswer, findBundle } from './bundles.ts';
+import { answerCommand } from './commands.ts';
 
 export interface InteractionAddress extends FeedbackChannel {
   /** Several if the channel uses a provider with several accounts. */
@@ -104,9 +115,13 @@ export async function receiveInteraction(
   deps: Deps,
   { sources, ...channel }: InteractionAddress,
   request: FeedbackRequest,
+  documents: SignedDocuments,
 ): Promise<InteractionResponse> {
   const now = currentTime();
-  const checked = sources.map(source => ({ source, verified: source.verify(request, now) }));
+  const tools = { now, fetchText: (url: string) => documents.read(url, now) };
+  const checked = await Promise.all(
+    sources.map(async source => ({ source, verified: await source.verify(request, tools) })),
+  );
   const genuine = checked.find(({ verified }) => verified.ok);
   if (!genuine) {
     const [reason] = checked.flatMap(({ verified }) => (verified.ok ? [] : [verified.reason]));
@@ -121,24 +136,63 @@ export async function receiveInteraction(
     throw new AppError('request.malformed', `the body ${(error as Error).message}`);
   }
   if (!('addresses' in read)) return read;
-  const text = read.token === undefined ? await answerReply(deps, origin, read) : await press(deps, origin, read);
+  const text = read.command
+    ? await command(deps, origin, read, read.command)
+    : read.token === undefined
+      ? await answerReply(deps, origin, read)
+      : await press(deps, origin, read);
   return source.answer(text, read, deps);
 }
 
-/** Acknowledges the newest open escalation that was sent to a phone number. Unknown numbers and other texts get no answer: each costs money. */
-async function answerReply(deps: Deps, address: Origin, interaction: Interaction) {
-  if (!isAcknowledgeReply(interaction.reply ?? '')) return undefined;
+/** Everyone who may press buttons may ask who is on call; only a user of the organization may page. */
+async function command(deps: Deps, address: Origin, interaction: Interaction, written: Command): Promise<string> {
+  const { organization_id: organizationId, id: channelId, project_id: projectId, source } = address;
   const [user] = await findUsers(deps, address, interaction);
-  if (!user) return undefined;
+  const unknown = describeUnknown(address, interaction);
+  if (!user && !source.anyoneMayAct) return unknown;
+  const findOwners = (addresses: string[]) => findUsers(deps, address, { ...interaction, addresses });
+  const origin = { organizationId, channelId, projectId, where: source.where, user, unknown, findOwners };
+  return answerCommand(deps, origin, written);
+}
+
+function describeUnknown({ type }: Origin, { addresses }: Interaction): string {
+  return fillText(acknowledgeTextsIn(undefined).unknownUser, { address: `${type} ${addresses[0] ?? ''}` });
+}
+
+/** Acknowledges the newest open escalation that was sent to a person. Unknown numbers and other texts by SMS get no answer: each costs money. */
+async function answerReply(deps: Deps, address: Origin, interaction: Interaction) {
+  if (!isAcknowledgeReply(interaction.reply ?? '')) return interaction.greeting;
+  const [user] = await findUsers(deps, address, interaction);
+  if (!user) return interaction.greeting;
   if (!address.once) throw new AppError('interaction.refused', 'nothing in the request identifies the reply');
   const { addresses, repliedAt: before = new Date(address.now) } = interaction;
   const open = await findNewestOpen(deps.db, address.organization_id, address.id, { addresses, before });
-  const { isSameBody } = await remember(deps, address, address.once, open ?? 'none');
+  const { isSameBody } = await remember(deps, address, address.once, open?.bundle ?? open?.id ?? 'none');
   // A repetition of the request must not acknowledge what was sent after the reply, nor another one that is open.
   if (!isSameBody) return undefined;
   if (open === undefined) return acknowledgeTextsIn(user.locale).nothingOpen;
-  const done = await acknowledge(deps, address.organization_id, open, `${user.username} ${address.source.where}`);
-  return describeAcknowledgement(user.locale, done);
+  const by = `${user.username} ${address.source.where}`;
+  if (open.bundle && (await findBundle(deps, address.organization_id, open.bundle)).length > 1) {
+    return describeBundleAnswer(
+      user.locale,
+      await acknowledgeBundle(deps, address.organization_id, open.bundle, by, user.id),
+    );
+  }
+  return describeChange(user.locale, () => acknowledge(deps, address.organization_id, open.id, by, user.id));
+}
+
+/** Its notifications may have no steps any more, or each of its recipients acknowledges on their own. */
+async function describeChange(
+  locale: string | null | undefined,
+  change: () => Promise<AcknowledgeState>,
+): Promise<string> {
+  const texts = acknowledgeTextsIn(locale);
+  try {
+    return describeAcknowledgement(locale, await change()) ?? texts.over;
+  } catch (error) {
+    if (!(error instanceof AppError) || error.kind !== 'conflict') throw error;
+    return fillText(texts.notTaken, { reason: error.message });
+  }
 }
 
 /** Remembers a signature with what it was used for, and returns its first use. */
@@ -163,24 +217,39 @@ async function press(deps: Deps, address: Origin, interaction: Interaction): Pro
   if (isStale) return acknowledgeTextsIn(users[0]?.locale).stale;
   const user = users.find(({ id }) => id === delivery?.user_id) ?? users[0];
   const texts = acknowledgeTextsIn(user?.locale);
-  if (!user && !source.anyoneMayAct) {
-    return fillText(texts.unknownUser, { address: `${address.type} ${interaction.addresses[0] ?? ''}` });
-  }
+  if (!user && !source.anyoneMayAct) return describeUnknown(address, interaction);
   const [occurrence] = await findOccurrencesAcrossTenants(deps.pool, [
     { organizationId: organization_id, id: button.occurrence },
   ]);
   if (!delivery || !occurrence || occurrence.cancelled_at) return texts.over;
   const by = `${user?.username ?? toName(interaction.name)} ${source.where}`;
+  if (button.choice === 'b') {
+    if (delivery.digest_id === null) return texts.over;
+    return describeBundleAnswer(
+      user?.locale,
+      await acknowledgeBundle(deps, organization_id, delivery.digest_id, by, user?.id),
+    );
+  }
   if (button.choice === 'a' || button.choice === 'r') {
-    const change = button.choice === 'a' ? acknowledge : resolve;
-    const done = await change(deps, organization_id, button.occurrence, by);
-    return describeAcknowledgement(user?.locale, done) ?? texts.over;
+    const change = () =>
+      button.choice === 'a'
+        ? acknowledge(deps, organization_id, button.occurrence, by, user?.id)
+        : resolve(deps, organization_id, button.occurrence, by);
+    const text = await describeChange(user?.locale, change);
+    await noteAction(deps.db, organization_id, button.occurrence, button.id);
+    return text;
+  }
+  if (button.choice === 's') {
+    const until = { for: buttonSnooze };
+    return describeChange(user?.locale, () => snooze(deps, organization_id, button.occurrence, until, by));
   }
   const { receivedAt } = await remember(deps, address, { signature: `button ${interaction.token}`, until: null }, '');
   if (receivedAt.getTime() < address.now - retryMs) return texts.over;
   try {
     const label = await takeAction(deps, { ...button, by, user, delivery, occurrence });
-    return label === undefined ? texts.over : fillText(texts.taken, { label });
+    if (label === undefined) return texts.over;
+    await noteAction(deps.db, organization_id, button.occurrence, button.id);
+    return fillText(texts.taken, { label });
   } catch (error) {
     // The event was deleted, or refuses the context. The service must not repeat the request, so this is an answer.
     if (!(error instanceof AppError) || error.kind === 'unavailable' || error.kind === 'internal') throw error;
@@ -204,7 +273,9 @@ interface Action {
  */
 async function takeAction(deps: Deps, { organizationId, id, choice, by, user, delivery, occurrence }: Action) {
   const [message, plan] = await Promise.all([
-    deps.plans.findMessage(organizationId, delivery.notification_id, delivery.version, delivery.step < 0),
+    deps.plans.findMessage(organizationId, delivery.notification_id, delivery.version, {
+      isResolution: delivery.step < 0,
+    }),
     deps.plans.findEvent(organizationId, occurrence.event_id),
   ]);
   const { actions = [] } = (message?.source as unknown as StoredMessage | undefined)?.message ?? {};

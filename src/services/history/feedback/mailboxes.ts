@@ -5,6 +5,8 @@ import { type Mailbox, mailboxesOf } from '../../../core/feedback/mailbox.ts';
 import { readReturnPath } from '../../../core/feedback/return-path.ts';
 import * as rows from '../../../db/history/feedback/mailboxes.ts';
 import { explainImapError, type ImapPosition, readNewMessages } from '../../../lib/network/imap.ts';
+import { ClaimLoop } from '../../../lib/process/claim-loop.ts';
+import { PollLoop } from '../../../lib/process/poll-loop.ts';
 import { redact } from '../../../lib/secrets/redact.ts';
 import { currentTime } from '../../../lib/time/clock.ts';
 import { openSecrets } from '../../../pipeline/channel-secrets.ts';
@@ -25,16 +27,13 @@ const claimed = 120;
 const again = { idle: 60, more: 0, failed: 300 };
 /** How often a process looks for mailboxes that are due, and for new ones in the settings of channels. */
 export const pollEvery = { dueMs: 3_000, addMs: 60_000 };
-/**
- * Mailboxes that a process reads at the same time, in all and of one organization: its slow servers delay only its own
- * mailboxes. A connection takes up to 5 MiB.
- */
-export const maxReading = { all: 20, organization: 2 };
+/** A connection takes up to 5 MiB. */
+export const maxReading = { all: 20, group: 2 };
 
 type PollDeps = Pick<Deps, 'db' | 'cipher' | 'signer' | 'outbound' | 'mailReader' | 'feedbackCounts' | 'actor'>;
 
 /** Adds mailboxes that are new in the settings of channels, due now. */
-async function addMailboxes({ db }: PollDeps): Promise<void> {
+export async function addMailboxes({ db }: PollDeps): Promise<void> {
   for (const { organization_id, id, providers, known } of await rows.listMailboxChannelsAcrossTenants(db)) {
     const names = mailboxesOf(providers, []).map(({ name }) => name);
     const added = names.filter(name => !known.includes(name));
@@ -42,73 +41,21 @@ async function addMailboxes({ db }: PollDeps): Promise<void> {
   }
 }
 
-/** Reads mailboxes that are due. Organizations take turns, and a slow server occupies only its organization's slots. */
-export class MailboxReads {
-  readonly #deps: PollDeps;
-  readonly #log: FastifyBaseLogger;
-  readonly #signal: AbortSignal;
-  readonly #running = new Set<Promise<void>>();
-  readonly #byOrganization = new Map<number, number>();
-  #claiming: Promise<void> | undefined;
-  #after = 0;
-
-  constructor(deps: PollDeps, log: FastifyBaseLogger, signal: AbortSignal) {
-    this.#deps = deps;
-    this.#log = log;
-    this.#signal = signal;
-  }
-
-  /** Starts as many reads as there are slots, and others as soon as slots are free. Does not wait for them. */
-  start(): Promise<void> {
-    this.#claiming ??= this.#claimAll().finally(() => {
-      this.#claiming = undefined;
-    });
-    return this.#claiming;
-  }
-
-  /** Resolves when nothing is being read any more. */
-  async idle(): Promise<void> {
-    for (;;) {
-      await this.#claiming?.catch(() => {});
-      if (this.#running.size === 0) return;
-      await Promise.race(this.#running);
-    }
-  }
-
-  async #claimAll(): Promise<void> {
-    while (!this.#signal.aborted && this.#running.size < maxReading.all) {
-      const isFull = ([, count]: [number, number]) => count >= maxReading.organization;
-      const except = [...this.#byOrganization].filter(isFull).map(([organization]) => organization);
-      const claim = { seconds: claimed, after: this.#after, except };
-      const mailbox = await rows.claimMailboxAcrossTenants(this.#deps.db, claim);
-      if (!mailbox) return;
-      this.#after = mailbox.organization_id;
-      this.#read(mailbox);
-    }
-  }
-
-  #read(mailbox: rows.ClaimedMailbox): void {
-    const { organization_id: organization } = mailbox;
-    this.#byOrganization.set(organization, (this.#byOrganization.get(organization) ?? 0) + 1);
-    const reading = pollMailbox(this.#deps, this.#log, mailbox, this.#signal)
-      .catch(error => this.#log.warn({ err: error }, 'polling a mailbox failed; retrying later'))
-      .finally(() => {
-        this.#running.delete(reading);
-        const others = this.#byOrganization.get(organization)! - 1;
-        if (others > 0) this.#byOrganization.set(organization, others);
-        else this.#byOrganization.delete(organization);
-        return this.start().catch(error => this.#log.warn({ err: error }, 'claiming a mailbox failed; retrying later'));
-      });
-    this.#running.add(reading);
-  }
-}
-
-/** Reads all mailboxes that are due, until the signal is aborted. */
-export async function pollMailboxes(deps: PollDeps, log: FastifyBaseLogger, signal: AbortSignal): Promise<void> {
-  await addMailboxes(deps);
-  const reads = new MailboxReads(deps, log, signal);
-  await reads.start();
-  await reads.idle();
+/** Reads mailboxes that are due. Nothing is read while `isHeld()`: a copy must leave the mailbox to the original. */
+export function readMailboxes(deps: PollDeps, log: FastifyBaseLogger, isHeld: () => boolean) {
+  return new ClaimLoop(
+    {
+      max: maxReading,
+      isPaused: isHeld,
+      claim: turn => rows.claimMailboxAcrossTenants(deps.db, { seconds: claimed, ...turn }),
+      groupOf: mailbox => mailbox.organization_id,
+      process: (mailbox, signal) =>
+        pollMailbox(deps, log, mailbox, signal).catch(error =>
+          log.warn({ err: error }, 'polling a mailbox failed; retrying later'),
+        ),
+    },
+    { log, task: 'polling mailboxes', everyMs: pollEvery.dueMs },
+  );
 }
 
 async function pollMailbox(deps: PollDeps, log: FastifyBaseLogger, claim: rows.ClaimedMailbox, signal: AbortSignal) {
@@ -199,31 +146,21 @@ async function readMail({ mailReader }: PollDeps, organizationId: number, bytes:
   }
 }
 
-/** Polls for as long as the service runs. Nothing is polled while `isHeld()`: a copy must leave the mailbox to the original. */
+/** Polls for as long as the service runs. */
 export class MailboxPolls {
-  readonly #add: () => Promise<void>;
-  readonly #start: () => Promise<void>;
-  readonly #reads: MailboxReads;
-  readonly #stopping = new AbortController();
-  #timers: NodeJS.Timeout[] = [];
+  readonly #loops: (ClaimLoop<rows.ClaimedMailbox> | PollLoop)[];
 
   constructor(deps: PollDeps, log: FastifyBaseLogger, isHeld: () => boolean) {
-    this.#reads = new MailboxReads(deps, log, this.#stopping.signal);
-    const unlessHeld = (task: () => Promise<void>) => async () => {
-      if (isHeld()) return;
-      await task().catch(error => log.warn({ err: error }, 'polling mailboxes failed; retrying later'));
-    };
-    this.#add = unlessHeld(() => addMailboxes(deps));
-    this.#start = unlessHeld(() => this.#reads.start());
+    const add = async () => (isHeld() ? undefined : addMailboxes(deps));
+    const options = { log, task: 'adding mailboxes', everyMs: pollEvery.addMs };
+    this.#loops = [new PollLoop(add, options), readMailboxes(deps, log, isHeld)];
   }
 
   start(): void {
-    this.#timers = [setInterval(this.#add, pollEvery.addMs), setInterval(this.#start, pollEvery.dueMs)];
+    for (const loop of this.#loops) loop.start();
   }
 
   async stop(): Promise<void> {
-    for (const timer of this.#timers) clearInterval(timer);
-    this.#stopping.abort();
-    await this.#reads.idle();
+    await Promise.all(this.#loops.map(loop => loop.stop()));
   }
 }

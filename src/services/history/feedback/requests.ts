@@ -99,7 +99,7 @@ export async function receiveFeedback(
     if (service === mailSource && !(error instanceof UnreadableMailError)) throw error;
     throw new AppError('request.malformed', `the body ${(error as Error).message}`);
   }
-  if (confirmation !== undefined) await confirm(deps.outbound, confirmation);
+  if (confirmation !== undefined) await confirmSubscription(deps.outbound, confirmation);
   else if (events.length === 0) countFeedback(deps, name, 'ignored');
   else await storeFeedback(deps, organization_id, await findServed(deps, address), name, events, now);
   await channels.recordFeedbackRequest(deps.db, organization_id, id, null);
@@ -128,7 +128,8 @@ export async function storeMailReport(
   await storeFeedback(deps, organizationId, null, 'smtp', named, currentTime());
 }
 
-async function confirm(outbound: Outbound, url: string): Promise<void> {
+/** Opens the address by which Amazon SNS learns that its messages are wanted. */
+export async function confirmSubscription(outbound: Outbound, url: string): Promise<void> {
   const { status } = await outbound.request(url, { method: 'GET' }).catch(error => {
     throw new AppError('service.unavailable', `the subscription could not be confirmed: ${(error as Error).message}`);
   });
@@ -141,13 +142,25 @@ async function confirm(outbound: Outbound, url: string): Promise<void> {
 }
 
 const cachedMs = 3_600_000;
+/** A document that cannot be fetched again is used for this long, and asked for again after a minute. */
+const keptMs = 24 * 3_600_000;
+const retryMs = 60_000;
+const fetchTimeoutMs = 5_000;
+/** The keys of Microsoft, with their certificates, are tens of kilobytes. */
+const maxDocumentBytes = 256 * 1_024;
 /** More than the certificates of all regions that one installation uses. */
 const maxCached = 50;
 
-/** Certificates of signatures. They are fetched through the outbound guard, once an hour. */
+interface SignedDocument {
+  text: Promise<string>;
+  until: number;
+  fetchedAt: number;
+}
+
+/** Certificates and keys of signatures. They are fetched through the outbound guard, once an hour. */
 export class SignedDocuments {
   readonly #outbound: Outbound;
-  readonly #cached = new Map<string, { text: Promise<string>; until: number }>();
+  readonly #cached = new Map<string, SignedDocument>();
 
   constructor(outbound: Outbound) {
     this.#outbound = outbound;
@@ -157,15 +170,25 @@ export class SignedDocuments {
     const cached = this.#cached.get(url);
     if (cached && cached.until > now) return cached.text;
     if (this.#cached.size >= maxCached) this.#cached.clear();
-    const text = this.#fetchNow(url);
-    this.#cached.set(url, { text, until: now + cachedMs });
-    text.catch(() => this.#cached.delete(url));
+    const fetched = this.#fetchNow(url);
+    const kept = cached && cached.fetchedAt > now - keptMs ? cached : undefined;
+    // Requests are verified as before while their service cannot be reached for a moment.
+    const text = kept ? fetched.catch(() => kept.text) : fetched;
+    const document = { text, until: now + cachedMs, fetchedAt: now };
+    this.#cached.set(url, document);
+    fetched.catch(() => {
+      if (this.#cached.get(url) !== document) return;
+      if (kept) this.#cached.set(url, { ...kept, until: now + retryMs });
+      else this.#cached.delete(url);
+    });
     return text;
   }
 
   async #fetchNow(url: string): Promise<string> {
-    const { status, text } = await this.#outbound.request(url, { method: 'GET' });
+    const request = { method: 'GET', timeoutMs: fetchTimeoutMs, maxFileBytes: maxDocumentBytes } as const;
+    const { status, file } = await this.#outbound.request(url, request);
     if (status !== 200) throw new Error(`its server answered ${status}`);
-    return text;
+    if (!Buffer.isBuffer(file)) throw new Error('its server did not send the whole document');
+    return file.toString('utf8');
   }
 }

@@ -8,6 +8,7 @@ import { retryMsOf } from '../../../core/history/retries.ts';
 import type { EndedStatus } from '../../../core/history/statuses.ts';
 import { toUuid } from '../../../core/ids.ts';
 import type { JsonObject } from '../../../core/json.ts';
+import { compileSchedule, whoIsOnCall } from '../../../core/oncall/schedule.ts';
 
 const [secondMs, minuteMs, hourMs, dayMs] = [1_000, 60_000, 3_600_000, 86_400_000];
 export const historyDays = 30;
@@ -98,6 +99,13 @@ const shoppers = [
 ];
 const subscribers = [...shoppers, 'linus', 'bounce'];
 const mailOf = (name: string) => `${name}@demo.test`;
+
+/** Who is woken when the checkout is down. */
+export const demoTurns = {
+  timezone: 'Europe/Berlin',
+  layers: [{ name: 'Week', every: '1w', from: '2026-01-05T09:00', users: ['grace', 'ada', 'alan'].map(mailOf) }],
+  combine: 'cover' as const,
+};
 
 const topics = [
   'Autumn colors',
@@ -303,15 +311,17 @@ export function generateHistory(now: number): GeneratedHistory {
     { days: 4, hours: 17, minutes: 4, resolvedAfter: 28 },
   ]) {
     const time = at(days, hours) + 14 * minuteMs;
-    const acknowledged = { at: time + minutes * minuteMs, by: mailOf('grace') };
+    const [username] = whoIsOnCall(compileSchedule(demoTurns), time).users as [string];
+    const name = username.replace('@demo.test', '');
+    const acknowledged = { at: time + minutes * minuteMs, by: username };
     const begun = time + 60;
-    const deliveries = ['ops-chat', 'app'].map(channel => send('grace', channel, begun, { step: 1 }));
+    const deliveries = ['ops-chat', 'app'].map(channel => send(name, channel, begun, { step: 1 }));
     const steps: GeneratedStep[] = [
       { number: 1, step: 1, status: 'done', reason: null, due: time, ended: begun, notified: 2 },
     ];
     let due = begun + 15 * minuteMs;
     if (due < acknowledged.at) {
-      deliveries.push(send('grace', 'texts', due + 40, { step: 2 }));
+      deliveries.push(send(name, 'texts', due + 40, { step: 2 }));
       steps.push({ number: 2, step: 2, status: 'done', reason: null, due, ended: due + 40, notified: 1 });
       due += 40 + 15 * minuteMs;
     }
@@ -326,7 +336,7 @@ export function generateHistory(now: number): GeneratedHistory {
     });
     add('monitoring/checkout-down', time, {
       ...{
-        context: { failures: 9 + days },
+        context: { title: 'Checkout is down', failures: 9 + days },
         options: { dedup_key: 'checkout' },
         dedupKey: 'checkout',
         deliveries,

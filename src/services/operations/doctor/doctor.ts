@@ -6,6 +6,8 @@ import {
 } from '../../../db/configuration/categories.ts';
 import { countAcknowledgeLinksAcrossTenants } from '../../../db/configuration/messages.ts';
 import { countWebhooksAcrossTenants } from '../../../db/configuration/webhooks.ts';
+import { summarizeHeartbeatsAcrossTenants } from '../../../db/history/heartbeats/heartbeats.ts';
+import { summarizeHoldsAcrossTenants } from '../../../db/history/holds.ts';
 import { describeServerAcrossTenants } from '../../../db/operations/health.ts';
 import { countOf } from '../../../lib/count-of.ts';
 import type { TraceSettings } from '../../../lib/telemetry/trace-settings.ts';
@@ -15,6 +17,8 @@ import { type Check, check, checkClock, checkMigrations, checkSending } from '..
 import { Outbox } from '../outbox.ts';
 import { checkOtherSecrets } from '../secrets.ts';
 import { checkChannels } from './channels.ts';
+import { checkServiceLevels, checkWatches } from './levels.ts';
+import { checkCalendars, checkOnCall, checkUserGroups } from './on-call.ts';
 import { checkTraces } from './traces.ts';
 
 /** A row that waits longer than this means that no worker drains the outbox. */
@@ -46,6 +50,13 @@ export async function runDoctorChecks(
     ...(await checkTracking(deps, baseUrl).catch(() => [])),
     ...(await checkAcknowledgeLinks(deps, baseUrl, linkUrl).catch(() => [])),
     ...(await checkWebhooks(deps).catch(() => [])),
+    ...(await checkApprovals(deps).catch(() => [])),
+    ...(await checkHeartbeats(deps).catch(() => [])),
+    ...(await checkOnCall(deps).catch(() => [])),
+    ...(await checkCalendars(deps).catch(() => [])),
+    ...(await checkUserGroups(deps).catch(() => [])),
+    ...(await checkServiceLevels(deps).catch(() => [])),
+    ...(await checkWatches(deps).catch(() => [])),
     await checkOtherSecrets(deps),
     ...(await Promise.all(outboxes.map(checkOutbox))),
     ...(traces ? [await checkTraces(traces)] : []),
@@ -103,6 +114,33 @@ async function checkWebhooks({ db }: Deps): Promise<Check[]> {
       detail: disabled > 0 ? `${many}, ${disabled} disabled after repeated failures` : many,
     },
   ];
+}
+
+/** Returns no check if nothing waits. That no one decides is not a fault of this installation. */
+async function checkApprovals({ db, mailer }: Deps): Promise<Check[]> {
+  const { open, expiring, firstMs } = await summarizeHoldsAcrossTenants(db);
+  if (open === 0) return [];
+  const minutes = Math.max(0, Math.round(firstMs! / 60_000));
+  const first = minutes < 120 ? countOf(minutes, 'minute') : `${Math.round(minutes / 60)} hours`;
+  const waits = `${countOf(open, 'occurrence')} ${open === 1 ? 'waits' : 'wait'} for an approval`;
+  const fails = `the first fails in ${first}${expiring > 1 ? `, ${expiring} within two hours` : ''}`;
+  const mails = mailer ? '' : '; set BELFRY_MAIL_URL to mail approvers';
+  return [{ name: 'approvals', ok: true, detail: `${waits}: ${fails}${mails}` }];
+}
+
+/** Returns no check if there are no heartbeats. That a job does not call is not a fault of this installation. */
+async function checkHeartbeats({ db }: Deps): Promise<Check[]> {
+  const { all, missing, uncalled, first_missing, first_uncalled } = await summarizeHeartbeatsAcrossTenants(db);
+  if (all === 0) return [];
+  const named = (count: number, what: string, first: string[]) =>
+    count === 0 ? [] : [`${count} ${what}: ${first.join(', ')}${count > first.length ? ' and others' : ''}`];
+  const parts = [
+    countOf(all, 'heartbeat'),
+    ...named(missing, 'missing or failed', first_missing),
+    ...named(uncalled, 'never called', first_uncalled),
+  ];
+  const hint = uncalled > 0 ? '; have the jobs call the addresses that their pages show' : '';
+  return [{ name: 'heartbeats', ok: true, detail: `${parts.join('; ')}${hint}` }];
 }
 
 /** Reported, not thrown, so that the other checks still run: missing migrations, for one, have their own check. */
