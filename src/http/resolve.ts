@@ -12,11 +12,17 @@ import { findAddress } from '../db/audience/addresses.ts';
 import { findDistributionList } from '../db/audience/distribution-lists.ts';
 import { findInboxMessage } from '../db/audience/inbox.ts';
 import { findMember as findListMember } from '../db/audience/members.ts';
+import { findAbsenceCalendar } from '../db/audience/on-call/absence-calendars.ts';
+import { findAbsence } from '../db/audience/on-call/absences.ts';
+import { findOverride } from '../db/audience/on-call/overrides.ts';
+import { findSwap } from '../db/audience/on-call/swaps.ts';
 import { findSuppression } from '../db/audience/suppressions.ts';
 import { findRow, type RowNoun, type RowOf } from '../db/configuration/rows.ts';
 import { findAttachment } from '../db/history/attachments.ts';
 import { findDelivery } from '../db/history/delivery-list.ts';
 import { findOccurrence } from '../db/history/occurrences.ts';
+import { findSilence } from '../db/history/silences/silences.ts';
+import { findPayload } from '../db/history/sources/payloads.ts';
 import { findWebhookMessage } from '../db/history/webhook-messages.ts';
 import { findInvite } from '../db/identity/invites.ts';
 import { findKey } from '../db/identity/keys.ts';
@@ -152,6 +158,37 @@ export const pathParameters = {
         ? { occurrence: { identifier } }
         : undefined,
   },
+  silence: {
+    schema: Type.String({ format: 'uuid', description: 'Id of the silence.' }),
+    resolve: async ({ deps, organization }: ResolveContext, id: string) => {
+      const silence = isUuid(id) && (await findSilence(deps.db, organization.id, id));
+      return silence ? { silence: { id } } : undefined;
+    },
+  },
+  absence: {
+    schema: Type.Integer({ description: 'Id of the absence.' }),
+    resolve: byId(({ deps, organization, user }: ResolveContext<'user'>, id) =>
+      named('absence', findAbsence(deps.db, organization.id, user.id, id)),
+    ),
+  },
+  absence_calendar: {
+    schema: Type.Integer({ description: 'Id of the calendar.' }),
+    resolve: byId(({ deps, organization, user }: ResolveContext<'user'>, id) =>
+      named('absence_calendar', findAbsenceCalendar(deps.db, organization.id, user.id, id)),
+    ),
+  },
+  swap: {
+    schema: Type.Integer({ description: 'Id of the swap.' }),
+    resolve: byId(({ deps, organization, schedule }: ResolveContext<'schedule'>, id) =>
+      named('swap', findSwap(deps.db, organization.id, schedule.id, id)),
+    ),
+  },
+  override: {
+    schema: Type.Integer({ description: 'Id of the override.' }),
+    resolve: byId(({ deps, organization, schedule }: ResolveContext<'schedule'>, id) =>
+      named('override', findOverride(deps.db, organization.id, schedule.id, id)),
+    ),
+  },
   delivery: {
     schema: Type.Integer({ description: 'Id of the delivery.' }),
     resolve: byId(async ({ deps, organization, params }: ResolveContext, id) =>
@@ -210,6 +247,13 @@ export const pathParameters = {
       const hookMessage = await findWebhookMessage(deps.db, organization.id, webhook.id, id);
       return hookMessage && { hookMessage };
     }),
+  },
+  payload: {
+    schema: Type.String({ format: 'uuid', description: 'Id of the payload.' }),
+    resolve: async ({ deps, organization, source }: ResolveContext<'source'>, id: string) => {
+      const payload = isUuid(id) && (await findPayload(deps.db, organization.id, source.id, id));
+      return payload ? { payload } : undefined;
+    },
   },
   token: {
     schema: Type.String({ description: 'Token at the end of the link.' }),

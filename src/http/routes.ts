@@ -10,12 +10,23 @@ import * as inbox from './audience/inbox.ts';
 import * as inboxPush from './audience/inbox-push.ts';
 import * as inboxStream from './audience/inbox-stream.ts';
 import * as listFiles from './audience/list-files.ts';
+import * as me from './audience/me.ts';
+import * as absenceCalendars from './audience/on-call/absence-calendars.ts';
+import * as absences from './audience/on-call/absences.ts';
+import * as feeds from './audience/on-call/feeds.ts';
+import * as onCall from './audience/on-call/on-call.ts';
+import * as overrides from './audience/on-call/overrides.ts';
+import * as report from './audience/on-call/report.ts';
+import * as schedules from './audience/on-call/schedules.ts';
+import * as swaps from './audience/on-call/swaps.ts';
+import * as testPages from './audience/on-call/test-pages.ts';
 import * as preferencePreview from './audience/preference-preview.ts';
 import * as preferences from './audience/preferences.ts';
 import * as recipientTokens from './audience/recipient-tokens.ts';
 import * as registrations from './audience/registrations.ts';
 import * as suppressions from './audience/suppressions.ts';
 import * as users from './audience/users.ts';
+import * as verification from './audience/verification.ts';
 import * as applications from './configuration/applications.ts';
 import * as categories from './configuration/categories.ts';
 import * as channels from './configuration/channels.ts';
@@ -29,6 +40,8 @@ import * as organizations from './configuration/organizations.ts';
 import * as pausing from './configuration/pauses.ts';
 import * as preview from './configuration/preview.ts';
 import * as projects from './configuration/projects.ts';
+
+import * as sources from './configuration/sources.ts';
 import * as webhooks from './configuration/webhooks.ts';
 import * as activity from './history/activity.ts';
 import * as attachments from './history/attachments.ts';
@@ -37,9 +50,16 @@ import * as digests from './history/digests.ts';
 import * as escalations from './history/escalations.ts';
 import * as failures from './history/failures.ts';
 import * as feedback from './history/feedback.ts';
+import * as heartbeats from './history/heartbeats/heartbeats.ts';
+import * as holds from './history/holds.ts';
+import * as payloads from './history/ingress/payloads.ts';
+import * as sourceUpdates from './history/ingress/updates.ts';
+import * as levels from './history/levels/levels.ts';
+import * as watches from './history/levels/watches.ts';
 import * as messages from './history/messages.ts';
 import * as occurrences from './history/occurrences.ts';
 import * as pauses from './history/pauses.ts';
+import * as silences from './history/silences/silences.ts';
 import * as stats from './history/stats.ts';
 import * as why from './history/why.ts';
 import * as accounts from './identity/accounts.ts';
@@ -163,6 +183,8 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/u/:username/addresses/', 'user:read', users.listWholeAddresses),
   patch('/api/o/:org/u/:username/addresses/:address/', 'user:write', users.updateAddress),
   del('/api/o/:org/u/:username/addresses/:address/', 'user:write', users.deleteAddress),
+  post('/api/o/:org/u/:username/addresses/:address/verification/', 'user:write', verification.sendVerification),
+  post('/api/o/:org/u/:username/addresses/:address/verification/confirm/', 'user:write', verification.confirmVerification),
   get('/api/o/:org/u/:username/memberships/', 'user:read', users.listMemberships),
   get('/api/o/:org/u/:username/registrations/', 'user:read', registrations.listUserRegistrations),
   get('/api/o/:org/u/:username/profile/', 'user:read', users.retrieveProfile),
@@ -222,6 +244,9 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/feedback/', 'occurrence:read', feedback.listFeedback),
   get('/api/o/:org/feedback/unmatched/', 'occurrence:read', feedback.listUnmatchedFeedback),
   get('/api/o/:org/escalations/', 'occurrence:read', escalations.listEscalations),
+  get('/api/o/:org/incidents/', 'occurrence:read', escalations.listIncidents),
+  get('/api/o/:org/incidents/summary/', 'occurrence:read', escalations.summarizeIncidents),
+  get('/api/o/:org/occurrence/:identifier/alerts/', 'occurrence:read', escalations.listOccurrenceAlerts),
   get('/api/o/:org/failures/', 'occurrence:read', deliveries.listFailures),
   get('/api/o/:org/failures/causes/', 'occurrence:read', failures.listFailureCauses),
   post('/api/o/:org/failures/retry/', 'occurrence:write', failures.retryCause),
@@ -229,7 +254,13 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/occurrence/', 'occurrence:read', occurrences.listOccurrences),
   get('/api/o/:org/occurrence/:identifier/', 'occurrence:read', occurrences.retrieveOccurrence),
   post('/api/o/:org/occurrence/:identifier/acknowledge/', 'occurrence:write', occurrences.acknowledgeOccurrence),
+  post('/api/o/:org/occurrence/:identifier/unacknowledge/', 'occurrence:write', occurrences.unacknowledgeOccurrence),
+  post('/api/o/:org/occurrence/:identifier/snooze/', 'occurrence:write', occurrences.snoozeOccurrence),
+  get('/api/o/:org/occurrence/:identifier/responses/', 'occurrence:read', occurrences.listResponses),
   post('/api/o/:org/occurrence/:identifier/cancel/', 'occurrence:write', occurrences.cancelOccurrence),
+  get('/api/o/:org/occurrence/:identifier/hold/', 'occurrence:read', holds.retrieveHold),
+  post('/api/o/:org/occurrence/:identifier/hold/approve/', 'occurrence:approve', holds.approveHold),
+  post('/api/o/:org/occurrence/:identifier/hold/reject/', 'occurrence:approve', holds.rejectHold),
   get('/api/o/:org/occurrence/:identifier/attachments/', 'occurrence:read', attachments.listAttachments),
   get('/api/o/:org/occurrence/:identifier/attachments/:attachment/', 'occurrence:read', attachments.downloadAttachment),
   get('/api/o/:org/occurrence/:identifier/deliveries/', 'occurrence:read', occurrences.listDeliveries),
@@ -247,9 +278,86 @@ export const routes: readonly Route[] = [
   post('/api/o/:org/occurrence/:identifier/resolve/', 'occurrence:write', occurrences.resolveOccurrence),
   get('/api/o/:org/occurrence/:identifier/steps/', 'occurrence:read', occurrences.listSteps),
   get('/api/o/:org/occurrence/:identifier/why/', 'occurrence:read', why.explainOccurrence),
+  get('/api/o/:org/holds/', 'occurrence:read', holds.listHolds),
   get('/api/o/:org/pauses/', 'occurrence:read', pauses.listPauses),
   get('/api/o/:org/sandbox/', 'occurrence:read', deliveries.listSandbox),
   get('/api/o/:org/u/:username/deliveries/', 'user:read', deliveries.listUserDeliveries),
+
+  // Silences
+  get('/api/o/:org/silences/', 'silence:read', silences.listSilences),
+  post('/api/o/:org/silences/', 'silence:write', silences.createSilence),
+  post('/api/o/:org/silences/preview/', 'silence:read', silences.previewSilence),
+  get('/api/o/:org/silences/:silence/', 'silence:read', silences.retrieveSilence),
+  post('/api/o/:org/silences/:silence/end/', 'silence:write', silences.endSilence),
+  get('/api/o/:org/silences/:silence/occurrences/', 'silence:read', silences.listSilencedOccurrences),
+
+  // Sources
+  get('/api/o/:org/sources/', 'source:read', sources.listOrganizationSources),
+  ...entryRoutes('/api/o/:org/p/:prj/a/:app/sources/', 'source', 'source', sources.entry),
+  get('/api/o/:org/p/:prj/a/:app/sources/:source/address/', 'source:write', sources.retrieveSourceAddress),
+  post('/api/o/:org/p/:prj/a/:app/sources/:source/rotate/', 'source:write', sources.rotateSourceToken),
+  get('/api/o/:org/p/:prj/a/:app/sources/:source/setup/', 'source:write', sources.retrieveSourceSetup),
+  post('/api/o/:org/p/:prj/a/:app/preview-source/', 'source:read', payloads.previewSource),
+  get('/api/o/:org/p/:prj/a/:app/sources/:source/payloads/', 'source:read', payloads.listSourcePayloads),
+  get('/api/o/:org/p/:prj/a/:app/sources/:source/payloads/:payload/', 'source:read', payloads.retrieveSourcePayload),
+  post('/api/o/:org/p/:prj/a/:app/sources/:source/payloads/:payload/replay/', 'source:write', payloads.replaySourcePayload),
+  get('/api/o/:org/p/:prj/a/:app/sources/:source/updates/', 'source:read', sourceUpdates.listSourceUpdates),
+  get('/api/o/:org/occurrence/:identifier/source-updates/', 'occurrence:read', sourceUpdates.listOccurrenceSourceUpdates),
+
+  // Heartbeats
+  get('/api/o/:org/heartbeats/', 'source:read', heartbeats.listOrganizationHeartbeats),
+  ...entryRoutes('/api/o/:org/p/:prj/a/:app/heartbeats/', 'heartbeat', 'source', heartbeats.entry),
+  get('/api/o/:org/p/:prj/a/:app/heartbeats/:heartbeat/address/', 'source:write', heartbeats.retrieveHeartbeatAddress),
+  post('/api/o/:org/p/:prj/a/:app/heartbeats/:heartbeat/rotate/', 'source:write', heartbeats.rotateHeartbeatToken),
+  get('/api/o/:org/p/:prj/a/:app/heartbeats/:heartbeat/status/', 'source:read', heartbeats.retrieveHeartbeatStatus),
+  get('/api/o/:org/p/:prj/a/:app/heartbeats/:heartbeat/calls/', 'source:read', heartbeats.listHeartbeatCalls),
+
+  // Service levels
+  get('/api/o/:org/service-levels/', 'occurrence:read', levels.retrieveServiceLevels),
+  ...entryRoutes('/api/o/:org/p/:prj/a/:app/watches/', 'watch', 'source', watches.entry),
+
+  // Schedules
+  ...entryRoutes('/api/o/:org/p/:prj/schedules/', 'schedule', 'schedule', schedules.entry),
+  post('/api/o/:org/p/:prj/shifts/preview/', 'schedule:read', onCall.previewShifts),
+  get('/api/o/:org/p/:prj/schedules/:schedule/on-call/', 'schedule:read', onCall.retrieveOnCall),
+  get('/api/o/:org/p/:prj/schedules/:schedule/shifts/', 'schedule:read', onCall.listShifts),
+  get('/api/o/:org/p/:prj/schedules/:schedule/groups/', 'schedule:read', schedules.listScheduleGroups),
+  get('/api/o/:org/p/:prj/schedules/:schedule/swaps/', 'schedule:read', swaps.listSwaps),
+  post('/api/o/:org/p/:prj/schedules/:schedule/swaps/', 'schedule:override', swaps.createSwap),
+  get('/api/o/:org/p/:prj/schedules/:schedule/swaps/:swap/', 'schedule:read', swaps.retrieveSwap),
+  post('/api/o/:org/p/:prj/schedules/:schedule/swaps/:swap/accept/', 'schedule:override', swaps.acceptSwap),
+  del('/api/o/:org/p/:prj/schedules/:schedule/swaps/:swap/', 'schedule:override', swaps.withdrawSwap),
+  get('/api/o/:org/u/:username/absences/', 'user:read', absences.listAbsences),
+  post('/api/o/:org/u/:username/absences/', 'user:write', absences.createAbsence),
+  get('/api/o/:org/u/:username/absences/:absence/', 'user:read', absences.retrieveAbsence),
+  del('/api/o/:org/u/:username/absences/:absence/', 'user:write', absences.deleteAbsence),
+  get('/api/o/:org/u/:username/absence-calendars/', 'user:read', absenceCalendars.listAbsenceCalendars),
+  post('/api/o/:org/u/:username/absence-calendars/', 'user:write', absenceCalendars.createAbsenceCalendar),
+  post('/api/o/:org/u/:username/absence-calendars/preview/', 'user:write', absenceCalendars.previewAbsenceCalendar),
+  get('/api/o/:org/u/:username/absence-calendars/:absence_calendar/', 'user:read', absenceCalendars.retrieveAbsenceCalendar),
+  patch('/api/o/:org/u/:username/absence-calendars/:absence_calendar/', 'user:write', absenceCalendars.updateAbsenceCalendar),
+  del('/api/o/:org/u/:username/absence-calendars/:absence_calendar/', 'user:write', absenceCalendars.deleteAbsenceCalendar),
+  get('/api/o/:org/p/:prj/schedules/:schedule/overrides/', 'schedule:read', overrides.listOverrides),
+  post('/api/o/:org/p/:prj/schedules/:schedule/overrides/', 'schedule:override', overrides.createOverride),
+  get('/api/o/:org/p/:prj/schedules/:schedule/overrides/:override/', 'schedule:read', overrides.retrieveOverride),
+  del('/api/o/:org/p/:prj/schedules/:schedule/overrides/:override/', 'schedule:override', overrides.endOverride),
+  post('/api/o/:org/p/:prj/schedules/:schedule/page/', 'schedule:page', onCall.pageSchedule),
+  get('/api/o/:org/p/:prj/schedules/:schedule/calendar/', 'schedule:read', feeds.retrieveCalendar),
+  post('/api/o/:org/p/:prj/schedules/:schedule/calendar/rotate/', 'schedule:write', feeds.rotateCalendar),
+  get('/api/o/:org/u/:username/calendar/', 'schedule:read', feeds.retrieveUserCalendar),
+  post('/api/o/:org/u/:username/calendar/rotate/', 'user:write', feeds.rotateUserCalendar),
+  get('/api/o/:org/on-call/', 'schedule:read', onCall.listOnCall),
+  get('/api/o/:org/on-call/gaps/', 'schedule:read', onCall.listGaps),
+  get('/api/o/:org/on-call/report/', 'schedule:read', report.retrieveOnCallReport),
+  get('/api/o/:org/on-call/report/export/', 'schedule:read', report.exportOnCallReport),
+  get('/api/o/:org/u/:username/test-page/', 'user:read', testPages.retrieveTestPage),
+  post('/api/o/:org/u/:username/test-page/', 'schedule:override', testPages.sendTestPage),
+
+  // The user of the signed-in account, and no one else: members need no further permission
+  get('/api/o/:org/me/', 'account', me.retrieveMe),
+  post('/api/o/:org/me/push/', 'account', me.registerOwnBrowser),
+  post('/api/o/:org/me/push/unregister/', 'account', me.unregisterOwnBrowser),
+  post('/api/o/:org/me/push/test/', 'account', me.testOwnBrowser),
 
   // Webhooks
   ...entryRoutes('/api/o/:org/webhooks/', 'webhook', 'webhook', webhooks.entry),
@@ -268,6 +376,7 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/configuration/', 'configuration:read', configuration.exportConfiguration),
   post('/api/o/:org/configuration/apply/', 'configuration:write', configuration.applyConfiguration),
   post('/api/o/:org/configuration/plan/', 'configuration:read', configuration.planConfiguration),
+  post('/api/o/:org/configuration/gaps/', 'configuration:read', configuration.listPlannedGaps),
 
   // Keys
   get('/api/o/:org/k/', 'key:read', keys.listKeys),

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import * as push from '../../services/audience/inbox-push.ts';
 import { endpoints } from '../server/route.ts';
-import { closed } from '../server/schemas.ts';
+import { closed, nullable } from '../server/schemas.ts';
 
 const { plain } = endpoints('Inbox');
 
@@ -18,26 +18,29 @@ export const retrievePushKey = plain(['org', 'username'], {
 const base64url = (description: string) =>
   Type.String({ maxLength: 200, pattern: '^[A-Za-z0-9_-]+={0,2}$', patternHint: 'must be base64url', description });
 
+export const PushSubscription = Type.Object(
+  {
+    endpoint: Type.String({
+      maxLength: 1_500,
+      pattern: '^https://[^\\s"<>]+$',
+      format: 'url',
+      patternHint: 'must be the https URL of the browser subscription',
+    }),
+    expirationTime: Type.Optional(nullable(Type.Number(), 'Ignored: a push service says itself when it has ended.')),
+    keys: Type.Object(
+      { p256dh: base64url('Public key of the subscription.'), auth: base64url('Auth secret of the subscription.') },
+      closed,
+    ),
+  },
+  { $id: 'PushSubscription', ...closed },
+);
+
 export const registerPush = plain(['org', 'username'], {
   id: 'registerPush',
   summary: 'Register browser for web push',
   description: 'Takes the result of `PushSubscription.toJSON()` and adds it to the user as a `webpush` address.',
   problems: [429],
-  body: Type.Object(
-    {
-      endpoint: Type.String({
-        maxLength: 1_500,
-        pattern: '^https://[^\\s"<>]+$',
-        format: 'url',
-        patternHint: 'must be the https URL of the browser subscription',
-      }),
-      keys: Type.Object(
-        { p256dh: base64url('Public key of the subscription.'), auth: base64url('Auth secret of the subscription.') },
-        closed,
-      ),
-    },
-    { $id: 'PushSubscription', ...closed },
-  ),
+  body: PushSubscription,
   answer: Type.Object({ registered: Type.Boolean() }, { $id: 'PushRegistered' }),
   handle: async ({ deps, organization, user, body }) => {
     await push.registerPush(deps, organization.id, user, body);

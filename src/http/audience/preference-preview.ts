@@ -39,9 +39,10 @@ export const previewPreferencePage = plain(['org'], {
       locale,
       timezone: null,
       quiet_hours: null,
+      reach: null,
       link_generation: 0,
       organization,
     };
-    return { html: preferencePage(frame, sampleUser, shown, { saved: false, wrong: false }) };
+    return { html: preferencePage(frame, sampleUser, shown, { saved: false }) };
   },
 });

@@ -46,7 +46,7 @@ export const createPreferenceLink = plain(['org', 'username'], {
   summary: 'Create preference link',
   description:
     "Creates a link to the user's preference page, like `{{ preferences_url }}` in messages. Anyone with the link can change " +
-    "the user's preferences, until the link is revoked. The link is signed, not stored.",
+    "the user's preferences and absences, until the link is revoked. The link is signed, not stored.",
   status: 201,
   answer: Type.Object({ url: url('Link to the page.') }, { $id: 'PreferenceLink' }),
   handle: async ({ deps, organization, user, link }) => ({

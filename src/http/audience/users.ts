@@ -31,7 +31,7 @@ import { formatSearchCursor, parseNameCursor, parseSearchCursor, Search } from '
 
 const { list, ordered, plain } = endpoints('Users');
 
-async function showAddresses(deps: Deps, organization: { id: number }, addresses: users.WholeAddress[]) {
+export async function showAddresses(deps: Deps, organization: { id: number }, addresses: users.WholeAddress[]) {
   const shown = await withSuppressions(deps, organization.id, addresses);
   return shown.map(address => ({ ...address, suppression: address.suppression ?? null }));
 }
@@ -158,15 +158,24 @@ export const listWholeAddresses = list(['org', 'username'], {
 
 export const updateAddress = plain(['org', 'username', 'address'], {
   id: 'updateAddress',
-  summary: 'Enable or disable address',
+  summary: 'Update address',
   description:
-    'A disabled address is not used. An address that Belfry disabled because it failed can be enabled again.',
-  body: Type.Object({ enabled: Type.Boolean() }, { $id: 'AddressUpdate', additionalProperties: false }),
+    'Enables or disables an address, or marks it as verified without a code. A disabled address is not used. An address that Belfry ' +
+    'disabled because it failed can be enabled again.',
+  body: Type.Object(
+    { enabled: Type.Optional(Type.Boolean()), verified: Type.Optional(Type.Boolean()) },
+    { $id: 'AddressUpdate', additionalProperties: false, minProperties: 1 },
+  ),
   answer: WholeAddress,
   handle: async call => {
     const { deps, organization, user, address, body } = call;
     ifMatch(call)(address);
-    const changed = await users.setAddressEnabled(deps, organization.id, user, address.id, body.enabled);
+    const { enabled, verified } = body;
+    let changed: users.WholeAddress = address;
+    if (enabled !== undefined)
+      changed = await users.setAddressEnabled(deps, organization.id, user, address.id, enabled);
+    if (verified !== undefined)
+      changed = await users.setAddressVerified(deps, organization.id, user, address, verified);
     const [shown] = await showAddresses(deps, organization, [changed]);
     return withEtag(call, shown!, changed);
   },

@@ -1,10 +1,13 @@
 import { type Static, Type } from 'typebox';
 import { OrganizationDocument } from '../../core/configuration/document.ts';
 import { AppError, invalid } from '../../core/errors.ts';
+import { gapLimits } from '../../core/oncall/gaps.ts';
 import * as declarative from '../../services/configuration/declarative/declarative.ts';
+import { listPlannedGaps as findPlannedGaps } from '../../services/configuration/declarative/planned-gaps.ts';
 import type { Deps } from '../../services/deps.ts';
 import { recordRead } from '../../services/operations/audit.ts';
 import { plain } from '../server/route.ts';
+import { time } from '../server/schemas.ts';
 
 const bodyLimit = 10 * 1024 * 1024;
 
@@ -41,21 +44,42 @@ const ConfigurationChanges = Type.Object(
   { $id: 'ConfigurationChanges' },
 );
 
-type ConfigurationOperation = typeof declarative.applyConfiguration;
+const PlannedGaps = Type.Object(
+  {
+    until: time('Until when gaps were looked for.'),
+    complete: Type.Boolean({ description: 'False: there may be more gaps.' }),
+    gaps: Type.Array(
+      Type.Object({
+        schedule: Type.String({ description: 'Path: acme/ops/primary.' }),
+        from: time(),
+        until: time(),
+        message: Type.String({ description: 'What is wrong.' }),
+        advice: Type.String({ description: 'What to do about it.' }),
+      }),
+    ),
+  },
+  { $id: 'PlannedGaps' },
+);
 
-/** Plans or applies one organization. Fields in errors are renamed to their path in the request body. */
-async function run(
-  operation: ConfigurationOperation,
+type ConfigurationOperation<Result> = (
+  deps: Deps,
+  document: { organizations: object[] },
+  options: { prune: boolean },
+) => Promise<Result>;
+
+/** Runs an operation on one organization. Fields in errors are renamed to their path in the request body. */
+async function run<Result>(
+  operation: ConfigurationOperation<Result>,
   deps: Deps,
   slug: string,
   body: Static<typeof ConfigurationRequest>,
-) {
+): Promise<Result> {
   const { organization, prune = false } = body;
   if (organization.slug !== slug) {
     throw invalid({ 'organization/slug': [`must be ${slug}, the organization in the path`] });
   }
   try {
-    return { changes: await operation(deps, { organizations: [organization] }, { prune }) };
+    return await operation(deps, { organizations: [organization] }, { prune });
   } catch (error) {
     if (!(error instanceof AppError) || !error.details.fields) throw error;
     const rename = (text: string) => text.replace(/organizations\/0(?=\/|$)/, 'organization');
@@ -92,7 +116,23 @@ export const planConfiguration = plain(['org'], {
   body: ConfigurationRequest,
   bodyLimit,
   answer: ConfigurationChanges,
-  handle: ({ deps, organization, body }) => run(declarative.planConfiguration, deps, organization.slug, body),
+  handle: async ({ deps, organization, body }) => ({
+    changes: await run(declarative.planConfiguration, deps, organization.slug, body),
+  }),
+});
+
+export const listPlannedGaps = plain(['org'], {
+  id: 'listPlannedGaps',
+  summary: 'List gaps of planned schedules',
+  description:
+    'Times at which no one would be on call if the document was applied, in the projects that it names, within ' +
+    `${gapLimits.days} days. Changes nothing.`,
+  tag: 'Configuration',
+  status: 200,
+  body: ConfigurationRequest,
+  bodyLimit,
+  answer: PlannedGaps,
+  handle: ({ deps, organization, body }) => run(findPlannedGaps, deps, organization.slug, body),
 });
 
 export const applyConfiguration = plain(['org'], {
@@ -105,5 +145,7 @@ export const applyConfiguration = plain(['org'], {
   body: ConfigurationRequest,
   bodyLimit,
   answer: ConfigurationChanges,
-  handle: ({ deps, organization, body }) => run(declarative.applyConfiguration, deps, organization.slug, body),
+  handle: async ({ deps, organization, body }) => ({
+    changes: await run(declarative.applyConfiguration, deps, organization.slug, body),
+  }),
 });

@@ -7,11 +7,13 @@ import { limits } from '../../core/text/text.ts';
 import { TriggerBody } from '../../core/trigger.ts';
 import * as queries from '../../db/configuration/events.ts';
 import * as waitingQueries from '../../db/history/waiting.ts';
+import { createEntry, getEntry, updateEntry } from '../../services/configuration/entries.ts';
 import { event } from '../../services/configuration/events.ts';
 import { simulate } from '../../services/configuration/try-out/simulation.ts';
 import * as triggers from '../../services/history/triggers.ts';
 import { messageFields } from '../history/messages.ts';
-import { list, plain } from '../server/route.ts';
+import { requireGuardChange } from '../identity/approver.ts';
+import { list, plain, slugsOf } from '../server/route.ts';
 import { Event, nullable, Triggered, TriggerHeaders, TriggerQuery, timestamp } from '../server/schemas.ts';
 import { entryEndpoints } from './entry-endpoints.ts';
 import { pauseFields } from './pauses.ts';
@@ -44,16 +46,38 @@ const maybeText = Type.Union([Type.String(), Type.Null()]);
 const SimulatedRun = Type.Object({
   number: Type.Integer({ description: 'Number of the run, starting at 1.' }),
   step: Type.Integer({ description: 'Number of the step. A repeated step has several runs.' }),
-  at: Type.String({ format: 'date-time', description: 'Earliest time, if triggered now.' }),
+  at: Type.String({ format: 'date-time', description: 'Earliest time, if no one acknowledges.' }),
   channels: Type.Array(Type.String()),
-  recipients: nullable(Type.String(), "The step's own distribution list. Null: the notification's recipients."),
+  recipients: nullable(
+    Type.String(),
+    "The step's own distribution list, or its schedule as `on call: SLUG`. Null: the notification's recipients.",
+  ),
+  reason: nullable(
+    Type.Enum(['schedule.no_one', 'schedule.fallback']),
+    'Set if no one would be on call. Without a fallback list, the next run then follows at once.',
+  ),
   unless: maybeText,
+  round_robin: Type.Boolean({ description: 'Whether it would notify only the recipient whose turn it is.' }),
   deliveries: Type.Integer({ description: 'Number of messages that would be sent.' }),
   suppressed: Type.Record(Type.String(), Type.Integer(), { description: 'Number of suppressed messages by reason.' }),
 });
 
+export const SimulatedDelivery = Type.Object({
+  notification: Type.String(),
+  channel: Type.String(),
+  user: Type.String(),
+  address: maybeText,
+  reason: nullable(Type.String(), 'Why it would be suppressed or held.'),
+  detail: nullable(Type.String(), 'Further detail of the reason.'),
+  due_at: nullable(timestamp, 'When it would be sent, if it would be held.'),
+  step: nullable(Type.Integer(), 'Number of the run. Null: the notification has no steps.'),
+  message: Type.Union([Type.Object(messageFields), Type.Null()]),
+  problem: nullable(Type.String(), 'Why the message cannot be rendered.'),
+});
+
 const Simulation = Type.Object(
   {
+    at: Type.String({ format: 'date-time', description: 'As if triggered then.' }),
     complete: Type.Boolean({ description: 'Whether all recipients were examined.' }),
     notifications: Type.Array(
       Type.Object({
@@ -74,21 +98,21 @@ const Simulation = Type.Object(
     recipients_shown: Type.Boolean({
       description: 'Whether `deliveries` contains recipients and messages, which requires `user:read`.',
     }),
-    deliveries: Type.Array(
+    silence: nullable(
       Type.Object({
-        notification: Type.String(),
-        channel: Type.String(),
-        user: Type.String(),
-        address: maybeText,
-        reason: nullable(Type.String(), 'Why it would be suppressed or held.'),
-        detail: nullable(Type.String(), 'Further detail of the reason.'),
-        due_at: nullable(timestamp, 'When it would be sent, if it would be held.'),
-        step: nullable(Type.Integer(), 'Number of the run. Null: the notification has no steps.'),
-        message: Type.Union([Type.Object(messageFields), Type.Null()]),
-        problem: nullable(Type.String(), 'Why the message cannot be rendered.'),
+        id: Type.String({ format: 'uuid' }),
+        reason: Type.String(),
+        created_by: Type.String(),
+        until: Type.String({ format: 'date-time' }),
+        effect: Type.Enum(['held', 'suppressed'], {
+          description: '`held`: it would wait for the end of the silence. `suppressed`: nothing would be sent.',
+        }),
       }),
-      { description: 'The first 50, those that would be sent before suppressed ones.' },
+      'The silence that matches now. Counts and messages are those without it. Null: none matches.',
     ),
+    deliveries: Type.Array(SimulatedDelivery, {
+      description: 'The first 50, those that would be sent before suppressed ones.',
+    }),
   },
   { $id: 'Simulation' },
 );
@@ -186,6 +210,20 @@ export const triggerEvent = plain(['org', 'prj', 'app', 'evt'], {
   },
 });
 
+const SimulateBody = Type.Object(
+  {
+    ...TriggerBody.properties,
+    at: Type.Optional(
+      Type.Unsafe<Date | string>({
+        type: 'string',
+        format: 'date-time',
+        description: 'As if triggered then, such as to see who would be on call. Absent: now.',
+      }),
+    ),
+  },
+  { $id: 'Simulate', additionalProperties: false },
+);
+
 export const simulateEvent = plain(['org', 'prj', 'app', 'evt'], {
   id: 'simulateEvent',
   summary: 'Simulate event',
@@ -196,13 +234,13 @@ export const simulateEvent = plain(['org', 'prj', 'app', 'evt'], {
     'sees the users on lists of the project, and counts no others.',
   tag: 'Events',
   status: 200,
-  body: TriggerBody,
+  body: SimulateBody,
   answer: Simulation,
   handle: ({ deps, caller, body, organization, project, application, event }) =>
     simulate(
       deps,
       { organization, project, application, event },
-      { context: body.context as JsonObject | undefined, options: body.options },
+      { context: body.context as JsonObject | undefined, options: body.options, at: body.at },
       visibleUsers(caller.grant, { organization, project, application }),
     ),
 });
@@ -214,4 +252,14 @@ export const entry = entryEndpoints(['org', 'prj', 'app'], 'evt', {
   answer: EventDetails,
   cascades: true,
   item: Event,
+  create: async call => {
+    requireGuardChange(call, call.body.guard ?? null, null);
+    return createEntry(call.deps, event, slugsOf(call), call.body);
+  },
+  update: async (call, id, check) => {
+    const { guard } = call.body;
+    if (guard !== undefined)
+      requireGuardChange(call, guard, (await getEntry(call.deps, event, slugsOf(call), id)).guard);
+    return updateEntry(call.deps, event, slugsOf(call), id, call.body, check);
+  },
 });

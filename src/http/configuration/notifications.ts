@@ -1,10 +1,14 @@
 import { Type } from 'typebox';
 import { changesSchemaOf, responseFieldsOf } from '../../core/configuration/entries.ts';
-import { Message, notification, Overrides, type StoredMessage } from '../../core/configuration/nouns/notification.ts';
+import { Message, notification, type StoredMessage } from '../../core/configuration/nouns/notification.ts';
+import { Overrides } from '../../core/configuration/nouns/parts/message-texts.ts';
 import { closed } from '../../core/configuration/nouns/schemas.ts';
+import { Variants, type VariantTexts } from '../../core/decision/guards/variants.ts';
+import { Step } from '../../core/decision/steps.ts';
 import { AppError } from '../../core/errors.ts';
+import type { ObjectPath } from '../../core/identity/permissions.ts';
 import { visibleUsers } from '../../core/identity/visible-users.ts';
-import type { JsonObject } from '../../core/json.ts';
+import { canonicalJson, type JsonObject } from '../../core/json.ts';
 import { limits } from '../../core/text/text.ts';
 import * as notifications from '../../services/configuration/notifications.ts';
 import * as testSends from '../../services/configuration/try-out/test-sends.ts';
@@ -12,6 +16,7 @@ import { listVersions } from '../../services/configuration/versions.ts';
 import type { Resources } from '../resolve.ts';
 import { ifMatch, withEtag } from '../server/etag.ts';
 import { type Call, list, plain, slugsOf } from '../server/route.ts';
+import { nullable } from '../server/schemas.ts';
 import { TestResult } from './channels.ts';
 import { bodiesOf, entryEndpoints } from './entry-endpoints.ts';
 import { VersionSummary, versionFields } from './layouts.ts';
@@ -28,6 +33,10 @@ const Notification = Type.Object(
     id: Type.Integer(),
     ...responseFieldsOf(notification),
     channels: Type.Array(Type.String(), { description: 'Slugs or types. With steps: the channels of all steps.' }),
+    steps: nullable(
+      Type.Array(Type.Object({ ...Step.properties, channels: Type.Array(Type.String()) })),
+      'They run one after the other until the occurrence is acknowledged. Null: none.',
+    ),
     version: Type.Integer({ description: 'Current version of the message.' }),
     ...messageSchemas,
     missing_variables: Type.Array(
@@ -45,7 +54,19 @@ const Notification = Type.Object(
   { $id: 'Notification' },
 );
 
-const MessageVersion = Type.Object({ ...versionFields, ...messageSchemas }, { $id: 'MessageVersion' });
+const MessageVersion = Type.Object(
+  {
+    ...versionFields,
+    ...messageSchemas,
+    variant: Type.Optional(
+      Type.Unsafe<VariantTexts>({
+        ...Variants.properties.b,
+        description: 'Texts of the second variant, if there was one.',
+      }),
+    ),
+  },
+  { $id: 'MessageVersion' },
+);
 
 /** Leaves out counters, which change without an edit and must not make an If-Match fail. */
 function withoutCounters({ missing_variables: _, ...notification }: notifications.NotificationDetails) {
@@ -61,6 +82,15 @@ function requireExpressionRight({ caller, organization }: Call & Resources<'org'
   throw new AppError(
     caller.kind === 'account' ? 'role.permission' : 'key.permission',
     'recipients/users: an expression over users requires the permission user:read for the whole organization',
+  );
+}
+
+/** Throws if the caller may not write messages: the texts of a second variant are settings of the canary. */
+function requireTextsRight({ caller, organization, project, application }: Call & ObjectPath): void {
+  if (caller.grant.allows('template:write', { organization, project, application })) return;
+  throw new AppError(
+    caller.kind === 'account' ? 'role.permission' : 'key.permission',
+    'canary/variants/b: changing the texts of a message requires the permission template:write',
   );
 }
 
@@ -107,6 +137,8 @@ export const entry = entryEndpoints(['org', 'prj', 'app', 'evt'], 'notification'
       isUnchanged(current);
       const users = body.recipients?.users;
       if (users !== current.recipients.users) requireExpressionRight(call, users);
+      const texts = body.canary?.variants?.b;
+      if (texts && canonicalJson(texts) !== canonicalJson(current.canary?.variants?.b ?? null)) requireTextsRight(call);
     });
   },
   tagOf: withoutCounters,
@@ -114,7 +146,7 @@ export const entry = entryEndpoints(['org', 'prj', 'app', 'evt'], 'notification'
     create: 'Recipients that an expression over users selects require `user:read` for the whole organization.',
     update:
       'Updates everything but the message, which has its own endpoint. A new expression over users requires `user:read` for the ' +
-      'whole organization.',
+      'whole organization, and new texts of a second variant of the message require `template:write`.',
   },
 });
 

@@ -2,10 +2,11 @@
 import { Type } from 'typebox';
 import { invalid } from '../../core/errors.ts';
 import { limits, singleLine } from '../../core/text/text.ts';
-import type { Pausable } from '../../db/configuration/pauses.ts';
+import { findPauseCause, type Pausable } from '../../db/configuration/pauses.ts';
 import { pause, resume } from '../../services/configuration/pauses.ts';
+import { requireApprover } from '../identity/approver.ts';
 import type { PathParameterName, SomeResources } from '../resolve.ts';
-import { endpoints, slugPathOf } from '../server/route.ts';
+import { type Call, endpoints, slugPathOf } from '../server/route.ts';
 import { nullable } from '../server/schemas.ts';
 
 const { plain } = endpoints('Events');
@@ -99,6 +100,9 @@ function pausing<const Name extends PathParameterName>(
         if (drop && perSecond !== undefined)
           throw invalid({ per_second: ['cannot be combined with drop: leave one of them out'] });
         const target = targetOf(noun, call as SomeResources);
+        // Dropping sends nothing.
+        if (!drop && (await findPauseCause(deps.db, organization.id, target)))
+          requireApprover(call as Call & SomeResources, 'releasing what the rate guard holds');
         return { paused: false, ...(await resume(deps, organization.id, target, { perSecond, drop })) };
       },
     }),

@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
-import { Message, Override } from '../../core/configuration/nouns/notification.ts';
+import { Message } from '../../core/configuration/nouns/notification.ts';
+import { Override } from '../../core/configuration/nouns/parts/message-texts.ts';
 import { digestLimits } from '../../core/decision/digest.ts';
-import { stepLimits } from '../../core/decision/steps.ts';
+import { onCallRecipients, stepLimits } from '../../core/decision/steps.ts';
 import { expressionLimits } from '../../core/expressions/expressions.ts';
 import { visibleUsers } from '../../core/identity/visible-users.ts';
 import type { JsonObject } from '../../core/json.ts';
@@ -65,7 +66,10 @@ const PreviewRequest = Type.Unsafe<Draft>(
               after: Type.Optional(Type.String({ maxLength: limits.slug })),
               channels: Type.Array(Type.String({ maxLength: limits.slug }), { maxItems: 100 }),
               recipients: Type.Optional(
-                Type.Object({ list: Type.String({ maxLength: limits.name }) }, { additionalProperties: false }),
+                Type.Object(
+                  { list: Type.Optional(Type.String({ maxLength: limits.name })), ...onCallRecipients },
+                  { additionalProperties: false },
+                ),
               ),
               repeat: Type.Optional(Type.Integer({ minimum: 1, maximum: stepLimits.repeat })),
             },
@@ -77,6 +81,7 @@ const PreviewRequest = Type.Unsafe<Draft>(
       list: Type.Optional(
         Type.String({ maxLength: limits.name, description: 'Name of the distribution list of recipients.' }),
       ),
+      ...onCallRecipients,
       layout: Type.Optional(
         Type.String({
           maxLength: templateLimits.source,

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { keptAttempts } from '../../core/history/retries.ts';
 import { deliveryStateOf } from '../../core/history/states.ts';
 import { isUuid } from '../../core/ids.ts';
+import { occurrenceChanges } from '../../core/message/message-updates.ts';
 import * as queries from '../../db/history/delivery-history.ts';
 import * as deliveries from '../../services/history/deliveries.ts';
 import { previewReplay } from '../../services/history/replays.ts';
@@ -40,7 +41,7 @@ const Attempt = Type.Object(
 const DeliveryUpdate = Type.Object(
   {
     at: time('When it was attempted. If it was not, when the occurrence was changed.'),
-    change: Type.Enum(['acknowledged', 'resolved', 'cancelled'], { description: 'What happened to the occurrence.' }),
+    change: Type.Enum([...occurrenceChanges], { description: 'What happened to the occurrence.' }),
     by: nullable(Type.String(), 'Who changed the occurrence, if that is known.'),
     action: nullable(
       Type.Enum(['update', 'retract']),

@@ -1,7 +1,8 @@
-/** Starts the listener for bounce mails (BELFRY_SMTP_IN) in its thread, and stores what mails report. */
+/** Starts the listener for bounce mails and alerts (BELFRY_SMTP_IN) in its thread, and stores what mails report. */
 import { Worker } from 'node:worker_threads';
 import type { FastifyBaseLogger } from 'fastify';
 import type {
+  AlertMail,
   FromMailThread,
   MailThreadSettings,
   ReportMail,
@@ -11,6 +12,7 @@ import { FairSlots } from '../../lib/load/fair-slots.ts';
 import type { Deps } from '../../services/deps.ts';
 import { countFeedback } from '../../services/history/feedback/feedback.ts';
 import { storeMailReport } from '../../services/history/feedback/requests.ts';
+import { receiveLetter } from '../../services/history/sources/letters.ts';
 
 /** Mails that are stored at once, in all and of one organization: each takes a connection that requests need too. */
 const maxStoring = { all: 3, organization: 1 };
@@ -45,6 +47,7 @@ export async function listenForMails(
         else if (message.kind === 'failed') reject(Object.assign(new Error(message.message), { code: message.code }));
         else if (message.kind === 'log') log.warn({ reason: message.reason }, message.message);
         else if (message.kind === 'ignored') countFeedback(deps, 'smtp', 'ignored');
+        else if (message.kind === 'alert') void storeAlert(thread, message);
         else void store(thread, message);
       });
       thread.on('error', error => {
@@ -68,6 +71,19 @@ export async function listenForMails(
     thread.postMessage({ kind: 'stored', id, isStored } satisfies ToMailThread);
   }
 
+  async function storeAlert(thread: Worker, { id, source, letter, ...origin }: AlertMail): Promise<void> {
+    const answer = await slots
+      .run(source.organizationId, () => receiveLetter(deps, source, letter, origin))
+      .then(
+        refusal => ({ isStored: refusal === undefined, ...(refusal && { refusal }) }),
+        error => {
+          log.warn({ err: error }, 'a mail to a source could not be stored');
+          return { isStored: false };
+        },
+      );
+    thread.postMessage({ kind: 'stored', id, ...answer } satisfies ToMailThread);
+  }
+
   const port = await start(settings.port);
   const restart = () => {
     if (isClosing) return;
@@ -79,7 +95,7 @@ export async function listenForMails(
     }, restartMs).unref();
   };
   worker!.once('exit', restart);
-  log.info(`bounce mails are received on ${settings.host}, port ${port}`);
+  log.info(`bounce mails and alerts are received on ${settings.host}, port ${port}`);
   return {
     port,
     async close() {

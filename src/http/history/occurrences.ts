@@ -1,8 +1,11 @@
 import { Type } from 'typebox';
 import { explainReason } from '../../core/decision/explain.ts';
+import { Snooze } from '../../core/decision/snooze.ts';
 import { invalid } from '../../core/errors.ts';
-import { fold } from '../../core/text/text.ts';
+import { optionalString } from '../../core/optional.ts';
+import { fold, limits } from '../../core/text/text.ts';
 import * as deliveryQueries from '../../db/history/delivery-list.ts';
+import * as responses from '../../db/history/escalations.ts';
 import * as queries from '../../db/history/occurrences.ts';
 import { currentTime } from '../../lib/time/clock.ts';
 import * as acknowledgements from '../../services/history/acknowledgements/acknowledgements.ts';
@@ -18,6 +21,7 @@ import {
   DeliveryFilter,
   Occurrence,
   OccurrenceFilter,
+  OccurrenceResponse,
   OccurrenceStep,
   OccurrenceSummary,
   ReplayPreview,
@@ -65,7 +69,7 @@ export const retrieveOccurrence = plain(['org', 'identifier'], {
     const row = await occurrences.getOccurrence(deps, organization.id, identifier);
     const deliveries = link(`/api/o/${organization.slug}/occurrence/${identifier}/deliveries/`);
     const [summary] = await addStates(deps, organization.id, [row]);
-    return { ...summarize(summary!), context: row.context, options: row.options, deliveries };
+    return { ...summarize(summary!), context: row.context, options: row.options, deliveries, hold: row.hold };
   },
 });
 
@@ -137,10 +141,55 @@ export const acknowledgeOccurrence = plain(['org', 'identifier'], {
   summary: 'Acknowledge occurrence',
   description:
     'Ends all later steps and cancels their pending deliveries. Messages that were sent are updated where the provider can. ' +
-    'Final: repeating it changes nothing and returns the same.',
+    'Repeating it changes nothing and returns the same. With `acknowledgement_expires`, it holds until `acknowledged_until`. It ' +
+    'ends a snooze. With `ack: each`, it ends the steps for one recipient, and the occurrence is acknowledged when no one is `missing`; ' +
+    '409 `occurrence.not_asked` for everyone else.',
+  problems: [409],
+  query: Type.Object({
+    user: optionalString({
+      maxLength: limits.email,
+      description: 'Username of the recipient who acknowledges. Default: the signed-in account; an API key has to say.',
+    }),
+  }),
+  answer: Answers,
+  handle: ({ deps, organization, occurrence, query: { user } }) =>
+    user === undefined
+      ? acknowledgements.acknowledge(deps, organization.id, occurrence.identifier)
+      : acknowledgements.acknowledgeFor(deps, organization.id, occurrence.identifier, fold(user)),
+});
+
+export const snoozeOccurrence = plain(['org', 'identifier'], {
+  id: 'snoozeOccurrence',
+  summary: 'Snooze occurrence',
+  description:
+    'Acknowledges it until a time, also if it is acknowledged or snoozed already: nothing escalates until then. Then its steps run ' +
+    'again from the first one, unless it was acknowledged or resolved. 409 `occurrence.no_steps` if it has none.',
+  problems: [409],
+  body: Type.Object(Snooze.properties, { $id: 'Snooze', additionalProperties: false }),
+  answer: Answers,
+  handle: ({ deps, organization, occurrence, body }) =>
+    acknowledgements.snooze(deps, organization.id, occurrence.identifier, body),
+});
+
+export const unacknowledgeOccurrence = plain(['org', 'identifier'], {
+  id: 'unacknowledgeOccurrence',
+  summary: 'Unacknowledge occurrence',
+  description:
+    'Takes an acknowledgement or a snooze back: the steps run again at once, from the first one. Messages that were cancelled stay ' +
+    'cancelled. Changes nothing if it is not acknowledged, or is resolved.',
   answer: Answers,
   handle: ({ deps, organization, occurrence }) =>
-    acknowledgements.acknowledge(deps, organization.id, occurrence.identifier),
+    acknowledgements.unacknowledge(deps, organization.id, occurrence.identifier),
+});
+
+export const listResponses = plain(['org', 'identifier'], {
+  id: 'listResponses',
+  summary: 'List responses',
+  description:
+    'Who acknowledged, snoozed and resolved the occurrence, and what ended without anyone; the last 100, oldest first.',
+  answer: Type.Array(OccurrenceResponse),
+  handle: ({ deps, organization, occurrence }) =>
+    responses.listResponses(deps.db, organization.id, occurrence.identifier),
 });
 
 export const resolveOccurrence = plain(['org', 'identifier'], {

@@ -16,10 +16,16 @@ export const pauseFields = {
   }),
   id: Type.Union([Type.String(), Type.Null()], { description: 'Id of the key that is paused; else null.' }),
   since: timestamp,
-  scope: Type.Enum(['all', 'bulk'], {
-    description: '`bulk`: only bulk messages are held, because the reputation guard of the channel paused them.',
+  scope: Type.Enum(['all', 'bulk', 'not_urgent'], {
+    description:
+      '`bulk`: only bulk messages are held, because the reputation guard of the channel paused them. `not_urgent`: the rate ' +
+      'guard holds everything that is not urgent.',
   }),
-  reason: nullable(Type.String(), 'What the person who paused it gave as the reason, or why the reputation guard did.'),
+  reason: nullable(Type.String(), 'What the person who paused it gave as the reason, or why a guard did.'),
+  cause: nullable(
+    Type.Enum(['guard.rate']),
+    '`guard.rate`: the rate guard paused it, because it triggered far more often than ever. Null: not so.',
+  ),
   waiting: Type.Object(
     {
       messages: Type.Integer({ description: 'Messages that will be sent on resume.' }),

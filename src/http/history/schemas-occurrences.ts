@@ -1,6 +1,9 @@
 /** Schemas of occurrences and their deliveries. */
 import { Type } from 'typebox';
+import { holdStates } from '../../core/decision/guards/guard.ts';
+import { variantNames } from '../../core/decision/guards/variants.ts';
 import { outcomes } from '../../core/decision/outcome.ts';
+import { responseKinds } from '../../core/history/responses.ts';
 import {
   type DeliveryState,
   deliveryStates,
@@ -15,9 +18,13 @@ import { limits } from '../../core/text/text.ts';
 import { maxChecked } from '../../services/history/replays.ts';
 import { nullable, nullableText, nullableTimestamp, time, timestamp, url } from '../server/schemas.ts';
 
+const acknowledgedUntil =
+  'When the acknowledgement ends, because it expires or is a snooze: then the steps run again. Null: it does not end.';
+
 const occurrenceFields = {
   identifier: Type.String({ format: 'uuid' }),
   event: nullable(Type.String(), 'prj/app/evt; null when the event has been deleted.'),
+  title: nullable(Type.String(), 'The title in its context.'),
   status: Type.Enum([...occurrenceStatuses], { description: 'Processing stage in the engine.' }),
   outcome: Type.Enum([...outcomes], {
     description:
@@ -30,7 +37,8 @@ const occurrenceFields = {
   state: Type.Enum(Object.keys(occurrenceStates) as OccurrenceState[], {
     description:
       'What the console shows: the outcome, or instead of `sending` what all open messages wait for: `waiting_digest`, ' +
-      '`waiting_quiet_hours`, `retrying` or `waiting`. `dry_run` if nothing was sent because it was a dry run.',
+      '`waiting_quiet_hours`, `waiting_silence`, `retrying` or `waiting`. `dry_run` if nothing was sent because it was a dry run, ' +
+      '`snoozed` if it is acknowledged until `acknowledged_until` at a request.',
   }),
   summary: Type.String({
     description:
@@ -49,6 +57,8 @@ const occurrenceFields = {
   trace_id: optionalString({ description: 'Trace id in hexadecimal; absent when the trigger was not traced.' }),
   acknowledged_at: nullableTimestamp,
   acknowledged_by: nullable(Type.String(), 'A user, or the API key that was used.'),
+  acknowledged_until: nullable(timestamp, acknowledgedUntil),
+  snoozed_by: nullable(Type.String(), 'Who snoozed it until then; null if it is not snoozed.'),
   resolved_at: nullableTimestamp,
   resolved_by: nullableText,
   cancelled_at: nullableTimestamp,
@@ -81,6 +91,10 @@ export const Occurrence = Type.Object(
     context: Type.Record(Type.String(), Type.Unknown()),
     options: Type.Record(Type.String(), Type.Unknown()),
     deliveries: url('URL of the deliveries.'),
+    hold: nullable(
+      Type.Enum([...holdStates]),
+      'State of its hold: see *Retrieve hold*. Null: it never waited for an approval.',
+    ),
   },
   { $id: 'Occurrence' },
 );
@@ -117,7 +131,7 @@ const deliveryFields = {
   state: Type.Enum(Object.keys(deliveryStates) as DeliveryState[], {
     description:
       'What the console shows: the status, or instead of `pending` what it waits for: `waiting_digest`, ' +
-      '`waiting_quiet_hours`, `waiting` or `held`. `bounced` if it failed after the provider had accepted it, `complained` if it was ' +
+      '`waiting_quiet_hours`, `waiting_silence`, `waiting` or `held`. `bounced` if it failed after the provider had accepted it, `complained` if it was ' +
       'reported as spam after it was sent, `retracted` if it was removed then, `dry_run` if it was suppressed because of a dry run.',
   }),
   reason: nullable(Type.String(), 'A stable code.'),
@@ -134,6 +148,10 @@ const deliveryFields = {
   next_attempt_at: nullableTimestamp,
   retry_until: nullable(timestamp, 'Until when it is retried; null unless an attempt failed and another one follows.'),
   digest: nullable(Type.String(), 'Id of the digest. Deliveries with the same digest are sent as one message.'),
+  variant: nullable(
+    Type.Enum([...variantNames]),
+    'Which variant of the message it has. Null: its notification does not compare two.',
+  ),
 };
 
 export const Delivery = Type.Object(deliveryFields, { $id: 'Delivery' });
@@ -208,13 +226,18 @@ export const OccurrenceStep = Type.Object(
         '`planned` for later, `running`, `done`, `skipped` because there was no one to notify, or `ended` by an earlier ' +
         'acknowledgement or resolution.',
     }),
-    reason: nullable(Type.String(), 'Why it was skipped or ended: a stable code.'),
+    reason: nullable(
+      Type.String(),
+      'Why it was skipped or ended, or notified others than those on call: a stable code.',
+    ),
     channels: Type.Array(Type.String(), { description: 'Slugs or types.' }),
     recipients: nullable(
       Type.String(),
-      "The step's own distribution list; null when it uses the notification's recipients.",
+      "The step's own distribution list, or its schedule as `on call: SLUG`, with the offset after a plus sign; null when it " +
+        "uses the notification's recipients.",
     ),
     unless: nullableText,
+    round_robin: Type.Boolean({ description: 'Whether it notifies only the recipient whose turn it is.' }),
     due_at: timestamp,
     ended_at: nullableTimestamp,
     messages: Type.Integer({ description: 'Number of messages.' }),
@@ -223,14 +246,37 @@ export const OccurrenceStep = Type.Object(
   { $id: 'OccurrenceStep' },
 );
 
+export const OccurrenceResponse = Type.Object(
+  {
+    number: Type.Integer(),
+    kind: Type.Enum([...responseKinds], {
+      description:
+        '`expired` and `snooze_ended`: an acknowledgement ended without anyone, and the steps run again. `severity_rose`: an alert ' +
+        'became more serious, or a more serious one joined, which also ends an acknowledgement.',
+    }),
+    at: timestamp,
+    by: nullable(Type.String(), 'A user, or the API key that was used.'),
+    until: nullable(timestamp, 'Until when it was snoozed, or when the acknowledgement was to expire.'),
+  },
+  { $id: 'OccurrenceResponse' },
+);
+
 export const Answers = Type.Object(
   {
     acknowledged_at: nullableTimestamp,
     acknowledged_by: nullableText,
+    acknowledged_until: nullable(timestamp, acknowledgedUntil),
+    snoozed_by: nullableText,
     resolved_at: nullableTimestamp,
     resolved_by: nullableText,
-    changed: Type.Boolean({ description: 'False when it was already done, so that this request changed nothing.' }),
+    changed: Type.Boolean({
+      description: 'False when it was already done, or is resolved or cancelled, so that this request changed nothing.',
+    }),
     cancelled: Type.Integer({ description: 'Deliveries that were cancelled as a result.' }),
+    missing: Type.Array(Type.String(), {
+      description: 'With `ack: each`: usernames of recipients who have yet to acknowledge, at most 20.',
+    }),
+    missing_count: Type.Integer({ description: 'How many they are.' }),
   },
   { $id: 'Answers' },
 );

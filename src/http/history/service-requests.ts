@@ -54,7 +54,7 @@ export async function registerServiceRequests(app: FastifyInstance, tools: Reque
     bodyLimit: 1024 * 1024,
     find: (token, provider) => findInteractionAddress(tools.deps, token, provider),
     async receive(deps, address, request, reply) {
-      const { contentType, body } = await receiveInteraction(deps, address, request);
+      const { contentType, body } = await receiveInteraction(deps, address, request, documents);
       // Slack shows the body of a response as an error unless it is empty.
       return reply.type(contentType ?? 'text/plain; charset=utf-8').send(body ?? '');
     },

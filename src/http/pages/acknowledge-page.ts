@@ -1,6 +1,7 @@
 /** The page behind `{{ acknowledge_url }}`. GET shows a button and only POST acknowledges, because link scanners follow links. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { acknowledgeTextsIn, describeAcknowledgement } from '../../core/message/acknowledge-texts.ts';
+import { isBundleId } from '../../core/decision/bundle.ts';
+import { acknowledgeTextsIn } from '../../core/message/acknowledge-texts.ts';
 import { toSpeech } from '../../core/message/speech.ts';
 import type { Deps } from '../../services/deps.ts';
 import {
@@ -8,8 +9,10 @@ import {
   acknowledgeByLink,
   findAcknowledgeLink,
   sampleToken,
+  snoozeByLink,
 } from '../../services/history/acknowledgements/acknowledge-links.ts';
-import { type Frame, html, page } from './preference-html.ts';
+import { html } from './html.ts';
+import { type Frame, page } from './preference-html.ts';
 import { forVisitor, frameFor, sendBroken, sendPage } from './preference-page.ts';
 import { fill } from './preference-texts.ts';
 
@@ -31,24 +34,26 @@ export async function registerAcknowledgePage(app: FastifyInstance, deps: Deps):
         return sendBroken(request, reply, token === sampleToken ? sampleHint : undefined);
       }
       const frame = frameOf(request, link);
-      return sendPage(reply, frame, acknowledgePage(frame, link, link.answers));
+      return sendPage(reply, frame, acknowledgePage(frame, link, link.describe(frame.language)));
     });
     // The key that was pressed during a call. The token in the URL is the signature: only the provider was given it.
     scope.post('/acknowledge/:token/call', hidden, async (request: TokenRequest, reply) => {
       const link = await findAcknowledgeLink(deps, request.params.token);
       if (!link) return reply.code(401).type('text/plain').send('The link is not valid.');
       const digit = new URLSearchParams(String(request.body ?? '')).get('Digits');
-      const answers = digit === '1' ? await acknowledgeByLink(forVisitor(deps, request), link) : link.answers;
       const { language } = frameOf(request, link);
-      const status = describeAcknowledgement(language, answers) ?? link.event;
-      return reply.type('text/xml; charset=utf-8').send(toSpeech(status, language));
+      const { status } =
+        digit === '1' ? await acknowledgeByLink(forVisitor(deps, request), link, language) : link.describe(language);
+      return reply.type('text/xml; charset=utf-8').send(toSpeech(status ?? link.event, language));
     });
     scope.post('/acknowledge/:token', hidden, async (request: TokenRequest, reply) => {
       const link = await findAcknowledgeLink(deps, request.params.token);
       if (!link) return sendBroken(request, reply);
-      const answers = await acknowledgeByLink(forVisitor(deps, request), link);
+      const isSnooze = new URLSearchParams(String(request.body ?? '')).has('snooze');
       const frame = frameOf(request, link);
-      return sendPage(reply, frame, acknowledgePage(frame, link, answers));
+      const answer = isSnooze ? snoozeByLink : acknowledgeByLink;
+      const state = await answer(forVisitor(deps, request), link, frame.language);
+      return sendPage(reply, frame, acknowledgePage(frame, link, state));
     });
   });
 }
@@ -57,14 +62,20 @@ function frameOf(request: FastifyRequest, { user, organization }: AcknowledgeLin
   return frameFor(request, user?.locale, organization);
 }
 
-function acknowledgePage(frame: Frame, { event, organization }: AcknowledgeLink, answers: AcknowledgeLink['answers']) {
+function acknowledgePage(
+  frame: Frame,
+  { event, organization, identifier }: AcknowledgeLink,
+  { status, isSnoozed }: ReturnType<AcknowledgeLink['describe']>,
+) {
   const texts = acknowledgeTextsIn(frame.language);
-  const status = describeAcknowledgement(frame.language, answers);
-  const body = status
+  const acknowledge = html`<button type="submit">${texts.button}</button>`;
+  const snooze = html` <button type="submit" name="snooze" value="1h" class="quiet">${texts.snooze}</button>`;
+  const form = html`<form method="post">
+<p class="actions">${acknowledge}${isSnoozed || isBundleId(identifier) ? '' : snooze}</p>
+</form>`;
+  const said = status
     ? html`<p role="status" class="notice">${status}</p>`
     : html`<p>${fill(texts.question, { event, name: organization.name })}</p>
-<form method="post">
-<p class="actions"><button type="submit">${texts.button}</button></p>
-</form>`;
-  return page(frame, texts.title, body);
+`;
+  return page(frame, texts.title, html`${said}${status && !isSnoozed ? '' : form}`);
 }

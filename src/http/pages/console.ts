@@ -16,7 +16,9 @@ const dist = fileURLToPath(new URL('../../../console/dist/', import.meta.url));
 const types: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
+  '.png': 'image/png',
   '.svg': 'image/svg+xml; charset=utf-8',
+  '.webmanifest': 'application/manifest+json; charset=utf-8',
   '.woff2': 'font/woff2',
 };
 
@@ -25,6 +27,9 @@ const encodings = [
   { name: 'br', ending: '.br' },
   { name: 'gzip', ending: '.gz' },
 ];
+
+/** The service worker of the pager. Browsers check for a new one at each visit, and must not get a cached one. */
+const worker = '/console-sw.js';
 
 /** Paths that never show the console, so that a mistyped API path is an error and not a page. */
 const reservedPaths = /^\/(inbox-demo|api|docs|pages|assets|healthz|readyz|metrics|openapi\.json)(\/|\?|$)/;
@@ -43,6 +48,8 @@ function policy(nonce: string): string {
     "img-src 'self' data:",
     "font-src 'self'",
     "connect-src 'self'",
+    "manifest-src 'self'",
+    "worker-src 'self'",
     "frame-src 'self'",
     "base-uri 'none'",
     "form-action 'self'",
@@ -53,7 +60,15 @@ function policy(nonce: string): string {
 /** Registers the console. Returns a handler for unmatched paths, which sends the console to browsers that ask for a page. */
 export function registerConsole(app: FastifyInstance) {
   const hidden = { schema: { hide: true } };
-  for (const address of ['/assets/*', '/belfry.svg', '/scheme.js']) app.get(address, hidden, sendFile);
+  const named = [
+    '/belfry.svg',
+    '/icon-180.png',
+    '/icon-192.png',
+    '/icon-512.png',
+    '/manifest.webmanifest',
+    '/scheme.js',
+  ];
+  for (const address of ['/assets/*', worker, ...named]) app.get(address, hidden, sendFile);
   app.get('/', hidden, sendIndex);
   app.get('/frame', hidden, sendFrame);
 
@@ -128,7 +143,7 @@ const notBuilt = `<!doctype html>
 </html>
 `;
 
-/** Files with a hash in their name never change; the two without one are revalidated after an hour. */
+/** Files with a hash in their name never change; those without one are revalidated after an hour, the service worker always. */
 async function sendFile(request: FastifyRequest, reply: FastifyReply) {
   const build = readBuild();
   const name = request.url.split('?')[0]!;
@@ -141,7 +156,13 @@ async function sendFile(request: FastifyRequest, reply: FastifyReply) {
   const hashed = name.startsWith('/assets/');
   reply.headers({
     'x-content-type-options': 'nosniff',
-    'cache-control': hashed ? 'public, max-age=31536000, immutable' : 'public, max-age=3600',
+    'cache-control': hashed
+      ? 'public, max-age=31536000, immutable'
+      : name === worker
+        ? 'no-cache'
+        : 'public, max-age=3600',
+    // A worker has its own policy: it loads no code, and asks this server only.
+    ...(name === worker && { 'content-security-policy': "default-src 'none'; connect-src 'self'" }),
     vary: 'accept-encoding',
     ...(encoding && { 'content-encoding': encoding.name }),
   });

@@ -4,28 +4,13 @@ import { listTimezones, type QuietHours, weekdays } from '../../core/decision/qu
 import { canonicalJson } from '../../core/json.ts';
 import { lookUp } from '../../core/lookup.ts';
 import { logoOriginOf } from '../../core/render/logo-url.ts';
-import { escapeHtml } from '../../core/render/markdown/html.ts';
+import type { OwnAbsences } from '../../services/audience/on-call/own-absences.ts';
 import type { LinkedUser, PreferencePage } from '../../services/audience/preference-page.ts';
+import { type AbsenceState, absenceSection } from './absence-form.ts';
+import { addressSection, type CodeOutcome } from './address-form.ts';
+import { Html, html, nothing, option } from './html.ts';
 import { fill, type PageTexts } from './preference-texts.ts';
-
-/** Text that is already HTML. */
-class Html {
-  readonly text: string;
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
-export function html(strings: TemplateStringsArray, ...values: (string | number | Html | Html[] | undefined)[]): Html {
-  const parts = values.map(value => {
-    if (value === undefined) return '';
-    if (value instanceof Html) return value.text;
-    return Array.isArray(value) ? value.map(one => one.text).join('') : escapeHtml(String(value));
-  });
-  return new Html(strings.map((text, i) => text + (parts[i] ?? '')).join(''));
-}
-
-const nothing = new Html('');
+import { reachSection } from './reach-form.ts';
 
 type Organization = LinkedUser['organization'];
 
@@ -81,28 +66,31 @@ ${body}
 `.text;
 }
 
-interface PageState {
+export interface PageState {
   saved: boolean;
-  /** The submitted quiet hours were invalid. */
-  wrong: boolean;
+  /** What was submitted and invalid; absent: nothing. */
+  wrong?: 'quiet' | 'reach' | undefined;
+  code?: CodeOutcome | undefined;
+  absence?: AbsenceState | undefined;
 }
 
 export function preferencePage(
   frame: Frame,
   user: LinkedUser,
-  shown: PreferencePage,
-  { saved, wrong }: PageState,
+  shown: PreferencePage & { absences?: OwnAbsences | undefined },
+  { saved, wrong, code, absence = {} }: PageState,
 ): string {
-  const { words, organization } = frame;
+  const { language, words, organization } = frame;
   const name = organization!.name;
   const body = html`
 ${saved ? html`<p role="status" class="notice">${words.saved}</p>` : nothing}
-${wrong ? html`<p role="alert" class="notice">${words.quietInvalid}</p>` : nothing}
+${wrong ? html`<p role="alert" class="notice">${wrong === 'reach' ? words.reachInvalid : words.quietInvalid}</p>` : nothing}
 <p>${fill(words.intro, { name })}</p>
 <form method="post">
 <h2 id="categories">${words.categories}</h2>
 ${shown.categories.length === 0 || shown.types.length === 0 ? html`<p>${words.noCategories}</p>` : table(words, shown)}
 ${quietSection(frame, user)}
+${shown.reach ? reachSection(words, shown.types, shown.reach) : nothing}
 <p class="actions"><button type="submit">${words.save}</button></p>
 </form>
 <form method="post">
@@ -110,7 +98,8 @@ ${quietSection(frame, user)}
 <span id="all-off">${words.allOffHint}</span></p>
 </form>
 <h2 id="addresses">${words.addresses}</h2>
-${shown.addresses.length === 0 ? html`<p>${words.noAddresses}</p>` : html`<ul>${shown.addresses.map(({ type, value }) => html`<li>${lookUp(words.types, type) ?? type}: ${value}</li>`)}</ul>`}
+${addressSection(words, name, shown.addresses, code)}
+${shown.absences ? absenceSection(language, words, shown.absences, absence) : nothing}
 ${shown.lastChange ? html`<p class="note">${lastChange(frame, shown.lastChange, name)}</p>` : nothing}`;
   return page(frame, words.title, body);
 }
@@ -145,10 +134,6 @@ function quietSection({ words, language }: Frame, { timezone, quiet_hours: own, 
     (day, i) =>
       html`<label class="inline"><input type="checkbox" name="day" value="${day}"${days.includes(day) ? html` checked` : nothing} />${dayName.format(isoMonday + i * 86_400_000)}</label>`,
   )}</div></fieldset>`;
-}
-
-function option(value: string, label: string, isSelected: boolean): Html {
-  return html`<option value="${value}"${isSelected ? html` selected` : nothing}>${label}</option>`;
 }
 
 /** Encodes what the form showed, so that an untouched form changes nothing. */

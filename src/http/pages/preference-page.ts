@@ -8,6 +8,7 @@ import { weekdays } from '../../core/decision/quiet-hours.ts';
 import { AppError, invalid } from '../../core/errors.ts';
 import { anonymous } from '../../core/identity/actor.ts';
 import { logoOriginOf } from '../../core/render/logo-url.ts';
+import { readOwnAbsences } from '../../services/audience/on-call/own-absences.ts';
 import {
   describeCategory,
   findLinkHolder,
@@ -21,11 +22,15 @@ import {
   savePage,
   switchAllOff,
   unsubscribe,
+  verifyAddress,
 } from '../../services/audience/preference-page.ts';
 import type { Deps } from '../../services/deps.ts';
+import { absenceOutcomes, changeAbsences, isAbsenceAction } from './absence-form.ts';
+import { type CodeOutcome, codeOutcomes } from './address-form.ts';
 import {
   brokenPage,
   type Frame,
+  type PageState,
   preferencePage,
   unsubscribedPage,
   unsubscribePage,
@@ -33,12 +38,16 @@ import {
   writeQuietState,
 } from './preference-html.ts';
 import { chooseLanguage, textsIn } from './preference-texts.ts';
+import { readReachForm } from './reach-form.ts';
 
 /** Fits a form with a hundred categories and a dozen channel types. */
 const bodyLimit = 256 * 1024;
 
 type TokenRequest = FastifyRequest<{ Params: { token: string } }>;
-type PageRequest = FastifyRequest<{ Params: { token: string }; Querystring: { saved?: string; wrong?: string } }>;
+type PageRequest = FastifyRequest<{
+  Params: { token: string };
+  Querystring: { saved?: string; wrong?: string; code?: string; absence?: string };
+}>;
 
 export async function registerPreferencePage(app: FastifyInstance, deps: Deps): Promise<void> {
   await app.register(async scope => {
@@ -46,31 +55,60 @@ export async function registerPreferencePage(app: FastifyInstance, deps: Deps): 
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', { parseAs: 'string', bodyLimit }, (_request, text, done) => done(null, text));
     const hidden = { schema: { hide: true }, bodyLimit };
+    const showPage = async (request: PageRequest, reply: FastifyReply, user: LinkedUser, state: PageState) => {
+      const frame = frameOf(request, user);
+      const [shown, absences] = await Promise.all([
+        readPage(deps, user, user.locale ?? frame.language),
+        readOwnAbsences(deps, user),
+      ]);
+      return sendPage(reply, frame, preferencePage(frame, user, { ...shown, absences }, state));
+    };
     scope.get('/preferences/:token', hidden, async (request: PageRequest, reply) => {
       const user = await findLinkHolder(deps, request.params.token);
       if (!user) return sendBroken(request, reply);
-      const frame = frameOf(request, user);
-      const state = { saved: request.query.saved === '1', wrong: request.query.wrong === '1' };
-      const shown = await readPage(deps, user, user.locale ?? frame.language);
-      return sendPage(reply, frame, preferencePage(frame, user, shown, state));
+      const { saved, wrong, code, absence } = request.query;
+      return showPage(request, reply, user, {
+        saved: saved === '1',
+        wrong: wrong === 'reach' || wrong === 'quiet' ? wrong : undefined,
+        code: codeOutcomes.find(outcome => outcome === code),
+        absence: { outcome: absenceOutcomes.find(outcome => outcome === absence) },
+      });
     });
     scope.post('/preferences/:token', hidden, async (request: PageRequest, reply) => {
       const user = await findLinkHolder(deps, request.params.token);
       if (!user) return sendBroken(request, reply);
       const form = new URLSearchParams(typeof request.body === 'string' ? request.body : '');
       const own = forVisitor(deps, request);
-      let outcome = 'saved';
+      if (form.get('action') === 'verify') {
+        const outcome = await readVerification(own, user, form);
+        return reply
+          .code(303)
+          .header('location', `${preferencesPath(deps, user)}?code=${outcome}#addresses`)
+          .send();
+      }
+      if (isAbsenceAction(form.get('action'))) {
+        const absence = await changeAbsences(own, user, form);
+        // What was entered is shown again, which a redirect would lose.
+        if (absence.refused) return showPage(request, reply.code(400), user, { saved: false, absence });
+        const done = absence.outcome ? `?absence=${absence.outcome}` : '';
+        return reply
+          .code(303)
+          .header('location', `${preferencesPath(deps, user)}${done}#absences`)
+          .send();
+      }
+      let outcome = 'saved=1';
       try {
         if (form.get('action') === 'off') await switchAllOff(own, user);
-        else await savePage(own, user, readChoices(form), readQuiet(form, user));
+        else await savePage(own, user, readChoices(form), readQuiet(form, user), readReachForm(form));
       } catch (error) {
         if (!(error instanceof AppError) || error.kind !== 'invalid') throw error;
-        outcome = 'wrong';
+        const [field = ''] = Object.keys(error.details.fields ?? {});
+        outcome = field.startsWith('reach') ? 'wrong=reach' : 'wrong=quiet';
       }
       // The redirect prevents a reload from submitting the form again.
       return reply
         .code(303)
-        .header('location', `${preferencesPath(deps, user)}?${outcome}=1`)
+        .header('location', `${preferencesPath(deps, user)}?${outcome}`)
         .send();
     });
     scope.get('/unsubscribe/:token', hidden, async (request: PageRequest, reply) => {
@@ -92,6 +130,20 @@ export async function registerPreferencePage(app: FastifyInstance, deps: Deps): 
       return sendPage(reply, frame, unsubscribedPage(frame, about));
     });
   });
+}
+
+/** Sends or confirms a code, and returns what the page says about it. */
+async function readVerification(deps: Deps, user: LinkedUser, form: URLSearchParams): Promise<CodeOutcome> {
+  const code = form.get('code') ?? undefined;
+  try {
+    await verifyAddress(deps, user, Number(/^\d{1,15}$/.exec(form.get('address') ?? '')?.[0] ?? 0), code);
+    return code === undefined ? 'sent' : 'verified';
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    if (error.code === 'verification.done') return 'verified';
+    if (error.kind === 'rate_limited') return 'limited';
+    return code === undefined ? 'failed' : error.kind === 'invalid' ? 'wrong' : 'ended';
+  }
 }
 
 /** Attributes changes in the audit log to an anonymous visitor, with the origin of the request. */

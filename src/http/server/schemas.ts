@@ -1,5 +1,6 @@
 /** Schemas of the API. Each one validates, serializes, types and documents. */
 import { type Static, type TSchema, Type } from 'typebox';
+import { Reach } from '../../core/oncall/reach.ts';
 import { optionalBoolean, optionalInteger, optionalString } from '../../core/optional.ts';
 import { limits, singleLine } from '../../core/text/text.ts';
 
@@ -101,6 +102,7 @@ export const Profile = Type.Object(
     locked: Type.Boolean(),
     locale: nullable(Type.String(), 'Language tag, such as `en` or `pt-BR`.'),
     timezone: nullable(Type.String(), 'Time zone, such as `Europe/Berlin`.'),
+    reach: nullable(Reach, 'Null: by all channels at once.'),
     custom_fields: customFields,
     created_at: timestamp,
     updated_at: timestamp,
@@ -117,6 +119,7 @@ export const ProfileUpdate = Type.Object(
     timezone: Type.Optional(
       nullable(Type.String({ maxLength: 100 }), 'Time zone, such as `Europe/Berlin`. Empty or null: none.'),
     ),
+    reach: Type.Optional(nullable(Reach, 'Empty or null: by all channels at once.')),
     custom_fields: Type.Optional(customFields),
   },
   { $id: 'ProfileUpdate', ...closed },
@@ -127,6 +130,7 @@ export const WholeAddress = Type.Object(
     id: Type.Integer(),
     name: Type.String(),
     value: Type.String(),
+    verified_at: nullable(timestamp, 'When the address was verified. Null: it is not.'),
     disabled_at: nullableTimestamp,
     disabled_reason: nullableText,
     suppression: Type.Union(

@@ -19,9 +19,11 @@ import { maxAcceptedConnections, readOpenFilesLimit } from '../../lib/process/op
 import type { Deps } from '../../services/deps.ts';
 import { recordRead } from '../../services/operations/audit.ts';
 import type { WorkerRounds } from '../../services/operations/backlog.ts';
+import { registerIngress } from '../history/ingress/ingress.ts';
 import { registerServiceRequests } from '../history/service-requests.ts';
 import { registerHealth } from '../operations/health.ts';
 import { registerAcknowledgePage } from '../pages/acknowledge-page.ts';
+import { registerCalendar } from '../pages/calendar.ts';
 import { registerConsole } from '../pages/console.ts';
 import { registerDocs } from '../pages/docs/docs.ts';
 import { registerInboxDemo, registerInboxFiles } from '../pages/inbox-files.ts';
@@ -170,6 +172,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     await registerPreferencePage(app, deps);
     await registerAcknowledgePage(app, deps);
     registerTracking(app, deps);
+    registerCalendar(app, deps);
     registerInboxFiles(app);
     if (options.withDemo) registerInboxDemo(app, deps);
     const { admit, readmit } = createAdmissions(deps, baseUrl);
@@ -185,6 +188,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
       return (path: string) => origin + path;
     };
     await registerServiceRequests(app, { deps, linkFor, largeBodies });
+    await registerIngress(app, { deps, largeBodies });
     for (const route of routes) {
       if (!route.consumes) addRoute(app, route, deps, admitAndWatch, linkFor, largeBodies);
       else await app.register(async scope => addFileRoute(scope, route, deps, admitAndWatch, linkFor, largeBodies));

@@ -51,6 +51,17 @@ export function registerBacklog(registry: Registry, deps: Deps): void {
     ({ bulkPausedChannels }) => bulkPausedChannels,
   );
   total(
+    'belfry_rate_guard_paused',
+    'Keys, events and applications that the rate guard has paused, because they triggered far more often than ever.',
+    ({ guardedRates }) => guardedRates,
+  );
+  total('belfry_holds', 'Occurrences that wait for an approval.', ({ holds }) => holds.open);
+  total(
+    'belfry_holds_expiring',
+    'Occurrences that wait for an approval, and fail without one within two hours.',
+    ({ holds }) => holds.expiring,
+  );
+  total(
     'belfry_webhook_backlog_age_seconds',
     'How long the oldest due webhook message has been waiting.',
     ({ webhooksAgeMs }) => webhooksAgeMs / 1_000,

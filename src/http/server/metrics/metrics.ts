@@ -23,6 +23,7 @@ import type { Deps } from '../../../services/deps.ts';
 import type { OutboxDrains } from '../../../services/operations/outbox-drains.ts';
 import { explainListen } from '../listen-error.ts';
 import { registerBacklog } from './backlog.ts';
+import { registerLevels } from './levels.ts';
 import { registerOutboxes } from './outboxes.ts';
 import { readings } from './readings.ts';
 import { registerReplicas } from './replicas.ts';
@@ -106,6 +107,7 @@ export function createMetrics({ deps, outboxes, engineCounts, readEngine, pool }
   });
 
   registerBacklog(registry, deps);
+  registerLevels(registry, deps);
   if (outboxes) registerOutboxes(registry, outboxes);
   if (deps.replicaReads) registerReplicas(registry, deps.replicaReads.replicas);
   // In its own registry, to be added up with the engine's counter of the same name.
