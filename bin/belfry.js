@@ -1,7 +1,8 @@
 #!/usr/bin/env -S node --max-semi-space-size=32 --heap-growing-percent=30
 /**
- * Entry point of the `belfry` command. Belfry runs on Node.js 24. If the installed Node.js is older, the tested version is
- * downloaded from npm once and cached for this user. This file must therefore run on Node.js 20.
+ * Entry point of the `belfry` command. Belfry runs on Node.js 24. If the installed Node.js is older, the one among the
+ * packages of a clone is used, or else the tested version is downloaded from npm once and cached for this user. This file must therefore
+ * run on Node.js 20.
  *
  * The program is dist/main.js, or src/main.ts in a clone that has changed since the last build. src/main.ts explains the
  * flags above.
@@ -32,10 +33,11 @@ function stopWithParent() {
   timer.unref();
 }
 
-/** @returns {string | undefined} the Node.js that was downloaded before */
+/** @returns {string | undefined} the Node.js that a clone has among its packages, or that was downloaded before */
 function findNode() {
-  const file = path.join(cacheDir(), 'bin/node');
-  return existsSync(file) ? file : undefined;
+  return [path.join(root, 'node_modules/node'), cacheDir()]
+    .map(folder => path.join(folder, 'bin/node'))
+    .find(file => existsSync(file));
 }
 
 function cacheDir() {
@@ -61,7 +63,7 @@ function downloadNode() {
       const args = ['install', '--prefix', fresh, '--no-save', '--no-audit', '--no-fund', '--ignore-scripts'];
       const { status, stderr, error } = spawnSync('npm', [...args, `${name}@${version}`], { encoding: 'utf8' });
       if (status !== 0) throw error ?? new Error(stderr.trim().split('\n')[0]);
-      if (!findNode()) renameSync(path.join(fresh, 'node_modules', name), cacheDir());
+      if (!existsSync(cacheDir())) renameSync(path.join(fresh, 'node_modules', name), cacheDir());
     } finally {
       rmSync(fresh, { recursive: true, force: true });
     }

@@ -53,19 +53,24 @@ export function oneOf<T extends string>(
 /** Reads the time of an option. */
 export function parseTime(option: string, value: string | undefined): Date | undefined {
   if (value === undefined) return undefined;
-  const time = new Date(value);
-  if (Number.isNaN(time.getTime())) {
-    throw usageError(`${option} must be a time such as 2026-01-31 or 2026-01-31T08:00:00Z`);
-  }
-  return time;
+  const time = readTime(value);
+  if (time === undefined) throw usageError(`${option} must be a time such as 2026-01-31 or 2026-01-31T08:00:00Z`);
+  return new Date(time);
+}
+
+/** Returns undefined also for days that do not exist: JavaScript reads 30 February as 2 March. */
+function readTime(text: string): number | undefined {
+  const [day, time] = [Date.parse(text.slice(0, 10)), Date.parse(text)];
+  if (Number.isNaN(day) || Number.isNaN(time)) return undefined;
+  return new Date(day).toISOString().startsWith(text.slice(0, 10)) ? time : undefined;
 }
 
 /** Reads a time, or a duration from now on. Undefined or empty: it never expires. */
 export function parseExpiry(value: string | undefined): Date | null {
   if (!value) return null;
   const duration = parseDuration(value);
-  const at = duration ? Date.now() + duration : Date.parse(value);
-  if (Number.isNaN(at))
+  const at = duration ? Date.now() + duration : readTime(value);
+  if (at === undefined)
     throw usageError('--expires must be a duration such as 90d or a time such as 2030-01-31T09:00:00Z');
   return new Date(at);
 }

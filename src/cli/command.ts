@@ -47,6 +47,19 @@ export function usageError(message: string): AppError {
   return new AppError('usage.invalid', message);
 }
 
+/** Returns the forms of a command: what ` | ` separates, except in brackets. */
+export function formsOf({ usage }: Pick<Command, 'usage'>): string[] {
+  const forms = [''];
+  let depth = 0;
+  for (const part of usage.split(/( \| |[()[\]])/)) {
+    if (part === '(' || part === '[') depth++;
+    if (part === ')' || part === ']') depth--;
+    if (part === ' | ' && depth === 0) forms.push('');
+    else forms.push(forms.pop()! + part);
+  }
+  return forms;
+}
+
 /** Returns the names of a command's options, with their dashes. */
 export function optionsOf({ usage, details = '' }: Pick<Command, 'usage' | 'details'>): string[] {
   return [...(`${usage}\n${details}`.match(/(?<![\w-])--[a-z][a-z-]*/g) ?? []), '--local', '--help'];

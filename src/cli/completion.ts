@@ -1,4 +1,4 @@
-import { type Command, optionsOf, usageError } from './command.ts';
+import { type Command, formsOf, optionsOf, usageError } from './command.ts';
 
 type Shell = 'bash' | 'zsh' | 'fish';
 
@@ -29,7 +29,7 @@ const scripts: Record<Shell, (commands: Command[]) => string> = {
 
 /** The verbs of a command, such as `create`, and its options. */
 function wordsOf(command: Command): string[] {
-  const verbs = command.usage.split(' | ').flatMap(form => /^[a-z]+/.exec(form)?.[0] ?? []);
+  const verbs = formsOf(command).flatMap(form => /^[a-z]+/.exec(form)?.[0] ?? []);
   return [...new Set([...verbs, ...optionsOf(command)])];
 }
 

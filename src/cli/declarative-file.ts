@@ -171,7 +171,17 @@ function containsItself(value: unknown, above = new Set<unknown>(), done = new S
 /** Settings of the service that contain secrets. A file from someone else must not send them to a server of its choice. */
 const ownSettings = /^(BELFRY_.*|DATABASE_URL|METRICS_TOKEN|OIDC_CLIENT_SECRET|OTEL_.*)$/;
 
-/** Replaces `${env:NAME}` in the fields of providers and webhooks only: what is not secret belongs in the file. */
+/** The parts of a file that may contain secrets; what is not secret belongs in the file. */
+const secretParts = [
+  ['*', 'channels', '*', 'providers'],
+  ['*', 'webhooks'],
+  ['*', 'projects', '*', 'channels', '*', 'providers'],
+  ['*', 'projects', '*', 'applications', '*', 'sources'],
+  ['*', 'projects', '*', 'applications', '*', 'heartbeats'],
+  ['*', 'projects', '*', 'applications', '*', 'watches'],
+];
+
+/** Replaces `${env:NAME}` in those parts. */
 function replaceVariables(organizations: unknown[], env: Record<string, string | undefined>, errors: FieldErrors) {
   const replace = (value: unknown, at: string): unknown => {
     if (typeof value === 'string') {
@@ -183,22 +193,20 @@ function replaceVariables(organizations: unknown[], env: Record<string, string |
     }
     return mapValues(value, at, replace);
   };
-  const inChannels = (value: unknown, at: string) =>
-    mapField(value, at, 'channels', (channels, path) =>
-      mapValues(channels, path, (channel, channelPath) => mapField(channel, channelPath, 'providers', replace)),
-    );
-  return organizations.map((organization, i) => {
-    const at = `organizations/${i}`;
-    const own = mapField(inChannels(organization, at), at, 'webhooks', replace);
-    return mapField(own, at, 'projects', (projects, path) => mapValues(projects, path, inChannels));
-  });
+  return secretParts.reduce<unknown>(
+    (value, part) => mapPart(value, 'organizations', part, replace),
+    organizations,
+  ) as unknown[];
 }
 
 type Mapping = (value: unknown, at: string) => unknown;
 
-function mapField(value: unknown, at: string, field: string, map: Mapping): unknown {
+/** Maps the values at a path, of which `*` are all items of a list. */
+function mapPart(value: unknown, at: string, [field, ...rest]: string[], map: Mapping): unknown {
+  if (field === undefined) return map(value, at);
+  if (field === '*') return mapValues(value, at, (item, path) => mapPart(item, path, rest, map));
   if (!isObject(value) || !Object.hasOwn(value, field)) return value;
-  return { ...value, [field]: map(value[field], `${at}/${field}`) };
+  return { ...value, [field]: mapPart(value[field], `${at}/${field}`, rest, map) };
 }
 
 function mapValues(value: unknown, at: string, map: Mapping): unknown {

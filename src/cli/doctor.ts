@@ -17,7 +17,7 @@ export const doctor: Command = {
 --dns-server ADDRESS  ask this DNS server, such as 192.0.2.53 or 127.0.0.1:5353; default: BELFRY_DNS_SERVERS, else the system's
 --json                print the checks as JSON
 
-Without --domain, checks database, migrations, queue, channels, outboxes, traces and clock. Services that can be asked for
+Without --domain, checks database, migrations, queue, channels, heartbeats, schedules, outboxes, traces and clock. Services that can be asked for
 nothing more than that are asked whether they accept the credentials of up to 100 channels.
 
 Exit code 1 if a check fails. The queue check fails when

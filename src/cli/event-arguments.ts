@@ -2,7 +2,7 @@
 import { isObject, type JsonObject } from '../core/json.ts';
 import { parse } from '../core/schema.ts';
 import { TriggerBody, type TriggerOptions } from '../core/trigger.ts';
-import { flag, readArguments, string, strings } from './arguments.ts';
+import { flag, parseTime, readArguments, string, strings } from './arguments.ts';
 import { usageError } from './command.ts';
 
 interface EventArguments {
@@ -12,6 +12,7 @@ interface EventArguments {
   body: { context?: JsonObject; options?: TriggerOptions };
   /** Paths of files to attach. */
   files: string[];
+  at: Date | undefined;
   json: boolean;
 }
 
@@ -20,13 +21,14 @@ export const eventOptions = `--context JSON  the context of the occurrence, a JS
 
 export const eventUsage = 'ORG/PRJ/APP/EVT [--context JSON] [--options JSON] [--json]';
 
-/** Accepts `--attach` only if the command does. */
-export function parseEventArguments(args: string[], { attaches = false } = {}): EventArguments {
+/** Accepts `--attach` and `--at` only if the command does. */
+export function parseEventArguments(args: string[], { attaches = false, takesTime = false } = {}): EventArguments {
   const { values, positionals } = readArguments(args, {
     context: string,
     options: string,
     json: flag,
     ...(attaches && { attach: strings }),
+    ...(takesTime && { at: string }),
   });
   const slugs = positionals[0]?.split('/') ?? [];
   if (positionals.length !== 1 || slugs.length !== 4 || slugs.some(slug => slug === '')) {
@@ -40,6 +42,7 @@ export function parseEventArguments(args: string[], { attaches = false } = {}): 
     path: `/api/o/${[org, 'p', prj, 'a', app, 'e', evt].map(encodeURIComponent).join('/')}/`,
     body: parse(TriggerBody, { ...(context && { context }), ...(options && { options }) }) as EventArguments['body'],
     files: (values.attach as string[] | undefined) ?? [],
+    at: parseTime('--at', values.at as string | undefined),
     json: values.json ?? false,
   };
 }

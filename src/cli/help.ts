@@ -1,5 +1,5 @@
 import { version } from '../version.ts';
-import type { Terminal } from './command.ts';
+import { formsOf, type Terminal } from './command.ts';
 import { findCommand, loadCommands, unknownCommand } from './commands.ts';
 import { formatTable } from './format.ts';
 
@@ -30,7 +30,7 @@ export async function help([name]: string[], { print }: Terminal): Promise<void>
   }
   const command = await findCommand(name);
   if (!command) throw unknownCommand(name);
-  const forms = command.usage.split(' | ').map(form => `belfry ${command.name} ${form}`);
+  const forms = formsOf(command).map(form => `belfry ${command.name} ${form}`);
   print(`${command.summary}\n\nUsage: ${forms.join('\n       ')}`);
   if (command.details) print(`\n${command.details}`);
   print(`\nExamples:\n${command.examples.map(example => `  ${example}`).join('\n')}`);

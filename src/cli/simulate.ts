@@ -1,4 +1,5 @@
 import { type Reason, reasons } from '../core/decision/decide.ts';
+import { describeSilence } from '../core/decision/silences.ts';
 import { resolveEventPath } from '../services/configuration/events.ts';
 import {
   type SimulatedDelivery,
@@ -17,9 +18,10 @@ const maxLines = 20;
 
 export const simulate: Command = {
   name: 'simulate',
-  usage: eventUsage,
+  usage: eventUsage.replace('[--json]', '[--at TIME] [--json]'),
   summary: 'Show who would receive what for an event, and who would not and why. Nothing is sent.',
   details: `${eventOptions}
+--at TIME       as if triggered then, such as 2027-01-09T03:00:00Z: who would be on call?
 --json          print all details as JSON, with the first 50 messages
 
 Takes the same arguments as \`trigger\`. Shows for each notification how many messages would be sent and why others would
@@ -27,9 +29,11 @@ not, then the first ${maxShown} messages, and the variables that are missing in 
   examples: [
     `belfry simulate acme/shop/web/order-paid --context '{"order": "A-1", "amount": 12}'`,
     `belfry simulate acme/shop/web/order-paid --options '{"limit_to": ["jane@acme.test"]}'`,
+    'belfry simulate acme/ops/monitoring/page --at 2030-01-05T03:00:00Z',
   ],
   async run(args, terminal) {
-    const { slugs, path, body, json } = parseEventArguments(args);
+    const { slugs, path, body: trigger, at, json } = parseEventArguments(args, { takesTime: true });
+    const body = { ...trigger, ...(at && { at: at.toISOString() }) };
     const remote = remoteOf(terminal);
     const simulation = remote
       ? await remote.request<Simulation>('POST', `${path}simulate/`, body)
@@ -38,14 +42,15 @@ not, then the first ${maxShown} messages, and the variables that are missing in 
   },
 };
 
-function describe({ complete, notifications, recipients_shown, deliveries }: Simulation): string {
+function describe({ at, complete, notifications, recipients_shown, silence, deliveries }: Simulation): string {
   if (notifications.length === 0) return 'The event has no notifications: nothing would be sent.';
   const sent = deliveries.filter(({ reason, due_at }) => reason === null || due_at !== null);
   const shown = sent.slice(0, maxShown);
   const total = notifications.reduce((sum, notification) => sum + notification.deliveries, 0);
   const missing = [...new Set(sent.flatMap(({ message }) => message?.missing ?? []))];
   return [
-    ...notifications.flatMap(describeNotification),
+    ...(silence ? [describeSilenced(silence), ''] : []),
+    ...notifications.flatMap(notification => describeNotification(notification, at)),
     ...(complete ? [] : ['There are more recipients; only the first ones were evaluated.']),
     ...(recipients_shown ? [] : ['', 'To see recipients and messages, use a key with the permission user:read.']),
     ...shown.flatMap(describeMessage),
@@ -56,23 +61,37 @@ function describe({ complete, notifications, recipients_shown, deliveries }: Sim
     .join('\n');
 }
 
-function describeNotification(notification: Simulation['notifications'][number]): string[] {
+/** Servers of earlier versions have no silences. */
+function describeSilenced({ effect, until, ...silence }: NonNullable<Simulation['silence']>): string {
+  const what = effect === 'held' ? 'It would wait for the end of a silence' : 'Nothing would be sent: it is silenced';
+  return `${what} ${describeSilence(silence, new Date(until))}. Without it:`;
+}
+
+function describeNotification(notification: Simulation['notifications'][number], at: string): string[] {
   const { name, reason, deliveries, suppressed, held = {}, steps = null } = notification;
   if (reason !== null) return [`${name}: nothing would be sent: ${describeReason(reason)}`];
   return [
     `${name}: ${deliveries} would be sent${steps ? ' if no one acknowledges' : ''}`,
-    ...(steps ?? []).map(describeRun),
+    ...(steps ?? []).map(run => describeRun(run, at)),
     ...Object.entries(held).map(([why, count]) => `  ${count} of them would wait: ${describeReason(why)}`),
     ...Object.entries(suppressed).map(([why, count]) => `  ${count} would not: ${describeReason(why)}`),
   ];
 }
 
-function describeRun(run: SimulatedRun): string {
-  const { at, channels, recipients, unless, deliveries, suppressed, step } = run;
-  const to = recipients === null ? '' : ` to ${recipients}`;
+function describeRun(run: SimulatedRun, triggeredAt: string | undefined): string {
+  // Servers of earlier versions have no rotations and no schedules.
+  const { at, channels, recipients, reason = null, unless, round_robin = false, deliveries, suppressed, step } = run;
+  const to = `${recipients === null ? '' : ` to ${recipients}`}${round_robin ? ', one in turn' : ''}`;
   const condition = unless === null ? '' : `, unless ${unless}`;
   const others = Object.entries(suppressed).map(([why, count]) => `; ${count} would not: ${describeReason(why)}`);
-  return `  ${at} step ${step}: ${deliveries} by ${channels.join(', ')}${to}${condition}${others.join('')}`;
+  const gap = reason === null ? '' : `; ${describeReason(reason)}`;
+  // Servers of earlier versions do not say when it would be triggered.
+  const after = triggeredAt ? ` (after ${minutesBetween(triggeredAt, at)} min)` : '';
+  return `  ${at}${after} step ${step}: ${deliveries} by ${channels.join(', ')}${to}${condition}${gap}${others.join('')}`;
+}
+
+function minutesBetween(from: string, until: string): number {
+  return Math.round((Date.parse(until) - Date.parse(from)) / 6_000) / 10;
 }
 
 function describeMessage(simulated: SimulatedDelivery): string[] {
