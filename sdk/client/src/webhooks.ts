@@ -28,6 +28,18 @@ interface Links {
   channels: string;
 }
 
+interface CanaryFigures {
+  notification: string;
+  audience: number;
+  messages: number;
+  attempted: number;
+  failed: number;
+  bounced: number;
+  complained: number;
+  stop_at: { failed: number; bounced: number; complained: number };
+  stopped_by?: ('failed' | 'bounced' | 'complained' | 'attempted')[];
+}
+
 type Counts = Record<'sent' | 'failed' | 'suppressed' | 'cancelled' | 'expired' | 'unknown', number>;
 
 /** The data of each type of event, besides `organization`. Later versions may add fields and types. */
@@ -36,9 +48,45 @@ export interface WebhookData {
   'delivery.failed': DeliveryData;
   'delivery.unknown': DeliveryData;
   'delivery.complained': DeliveryData;
+  'occurrence.held': Omit<OccurrenceData, 'correlation_id' | 'links'> & {
+    reason: string;
+    /** Null: they could not be counted. */
+    recipients: number | null;
+    threshold: number;
+    /** The largest audience of the last 90 days; null: there was none. */
+    largest: number | null;
+    expires_at: string;
+    /** What became of the sample of a canary, by notification; null: there was none. */
+    figures: CanaryFigures[] | null;
+    links?: { occurrence: string; console: string };
+  };
   'occurrence.completed': OccurrenceData & { outcome: string; counts: Counts };
   'occurrence.acknowledged': OccurrenceData;
+  'occurrence.snoozed': OccurrenceData & { until: string };
+  /** It escalates again. */
+  'occurrence.reopened': OccurrenceData & { reason: 'expired' | 'snooze_ended' | 'unacknowledged' };
   'occurrence.resolved': OccurrenceData;
+  'trigger.rate_high': {
+    kind: 'key' | 'event' | 'application';
+    /** Slugs; the name of a key. */
+    path: string;
+    reason: string;
+    /** Whether urgent messages are held, too. */
+    urgent: boolean;
+    /** In a minute, and how many are allowed. */
+    triggers: number;
+    limit: number;
+  };
+  /** At most one per hour about a source. */
+  'source.rejected': {
+    /** Slugs. */
+    source: string;
+    /** Id of the payload. */
+    payload: string;
+    state: 'partly' | 'rejected' | 'refused';
+    /** Of the first alert that was rejected, or of the request. */
+    error: string;
+  };
   'address.disabled': { address: number; name: string; user_id: number; by: 'provider' | 'person' };
   'channel.unhealthy': { channel: string; provider: string; links?: Links };
   'channel.recovered': { channel: string; since: string; links?: Links };
