@@ -30,7 +30,12 @@ export const channelTypes: Record<string, ChannelType> = {
   email: { name: texts.email, icon: IconMail, summary: texts.emailSummary, example: 'jane@acme.test' },
   sms: { name: texts.sms, icon: IconMessage, summary: texts.smsSummary, example: '+15555550100' },
   slack: { name: texts.slack, icon: IconBrandSlack, summary: texts.slackSummary, example: 'C012345' },
-  teams: { name: texts.microsoftTeams, icon: IconBrandTeams, summary: texts.teamsSummary, example: '' },
+  teams: {
+    name: texts.microsoftTeams,
+    icon: IconBrandTeams,
+    summary: texts.teamsSummary,
+    example: '7faf8ab2-3d56-4244-b585-20c8a42ed2b8',
+  },
   discord: { name: texts.discord, icon: IconBrandDiscord, summary: texts.discordSummary, example: '' },
   telegram: { name: texts.telegram, icon: IconBrandTelegram, summary: texts.telegramSummary, example: '123456789' },
   chat: { name: texts.chat, icon: IconMessages, summary: texts.chatSummary, example: '!room:acme.test' },

@@ -27,6 +27,11 @@ export function deviceName(userAgent: string | null): string {
   return browser ?? system ?? userAgent.split(/[/\s]/)[0] ?? 'Unknown device';
 }
 
+/** Recent iPads call themselves Macs, which have no touch screen. */
+export function isAppleTouch(userAgent: string, touchPoints: number): boolean {
+  return /\b(iPhone|iPad)\b/.test(userAgent) || (/\bMacintosh\b/.test(userAgent) && touchPoints > 1);
+}
+
 export function isPhone(userAgent: string | null): boolean {
   return /\b(iPhone|iPad|Android|Mobile)\b/.test(userAgent ?? '');
 }

@@ -16,6 +16,7 @@ import { lastOrganizationKey, to, useOrg, useProject } from './paths.ts';
 import { useCan, useOrganization, useSession } from './session.tsx';
 import { texts } from './texts/common.ts';
 
+const Responses = lazy(() => import('./pages/pager/responses.tsx'));
 const Palette = lazy(() => import('./components/palette.tsx'));
 const TwoFactor = lazy(async () => ({ default: (await import('./pages/account/two-factor.tsx')).TwoFactor }));
 const mod = /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘' : 'Ctrl';
@@ -33,6 +34,7 @@ export default function Frame() {
   const [palette, setPalette] = useState(0);
   const search = () => setPalette(count => count + 1);
   useShortcuts({ search });
+  const usesPager = Boolean(navigator.serviceWorker?.controller) || pathname === to.pager(org);
   const slug = organization?.slug;
   useEffect(() => {
     if (slug) localStorage.setItem(lastOrganizationKey, slug);
@@ -88,6 +90,8 @@ export default function Frame() {
       <AppShell.Main id="main" tabIndex={-1} style={{ outline: 'none' }}>
         <Box p={{ base: 'md', md: 'lg' }} pb={64}>
           {locked && <RequiredTwoFactor name={own.name} />}
+          {/* Others have none. */}
+          <Suspense>{organization && usesPager && <Responses />}</Suspense>
           {!locked && (organization || !org ? <Outlet /> : <NoAccess org={org} />)}
         </Box>
       </AppShell.Main>

@@ -1,17 +1,13 @@
 /** Passkeys in the browser. They need a host name instead of an IP address, and TLS except on localhost. */
-import {
-  browserSupportsWebAuthn,
-  type PublicKeyCredentialCreationOptionsJSON,
-  type PublicKeyCredentialRequestOptionsJSON,
-  startAuthentication,
-  startRegistration,
-  WebAuthnError,
+import type {
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/browser';
 import { texts } from './texts/account.ts';
 
 export function supportsPasskeys(): boolean {
   const isAddress = /^[\d.]+$|^\[/.test(location.hostname);
-  return !isAddress && browserSupportsWebAuthn();
+  return !isAddress && typeof window.PublicKeyCredential === 'function';
 }
 
 /** Returns why passkeys are unavailable; undefined if they are available. */
@@ -23,6 +19,9 @@ export function passkeyProblem(): string | undefined {
   return window.isSecureContext ? texts.passkeysUnsupported : texts.passkeysNeedHttps;
 }
 
+/** Loaded when it is used: most people who sign in have none. */
+const library = () => import('@simplewebauthn/browser');
+
 async function ceremony<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();
@@ -32,20 +31,18 @@ async function ceremony<T>(run: () => Promise<T>): Promise<T> {
 }
 
 function explain(error: unknown): string {
-  if (error instanceof WebAuthnError && error.code === 'ERROR_AUTHENTICATOR_PREVIOUSLY_REGISTERED') {
-    return texts.passkeyExists;
-  }
-  const { name, message } = error as Error;
+  const { name, message, code } = error as Error & { code?: string };
+  if (code === 'ERROR_AUTHENTICATOR_PREVIOUSLY_REGISTERED') return texts.passkeyExists;
   if (name === 'NotAllowedError' || name === 'AbortError') return texts.passkeyCancelled;
   return message;
 }
 
 export function createPasskey(options: object) {
   const optionsJSON = options as PublicKeyCredentialCreationOptionsJSON;
-  return ceremony(() => startRegistration({ optionsJSON }));
+  return ceremony(async () => (await library()).startRegistration({ optionsJSON }));
 }
 
 export function requestPasskey(options: object) {
   const optionsJSON = options as PublicKeyCredentialRequestOptionsJSON;
-  return ceremony(() => startAuthentication({ optionsJSON }));
+  return ceremony(async () => (await library()).startAuthentication({ optionsJSON }));
 }

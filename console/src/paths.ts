@@ -19,7 +19,9 @@ export const to = {
   delivery: (org: string, identifier: string, delivery: number) =>
     `${at(org, 'occurrences', identifier)}?delivery=${delivery}`,
   activity: (org: string) => at(org, 'activity'),
-  escalations: (org: string) => at(org, 'escalations'),
+  pager: (org: string, incident?: string) =>
+    at(org, 'pager') + (incident ? `?incident=${encodeURIComponent(incident)}` : ''),
+  incidents: (org: string) => at(org, 'incidents'),
   failures: (org: string, cause: string) => `${at(org, 'activity')}?cause=${cause}`,
   events: (org: string, prj?: string) => (prj ? at(org, 'p', prj, 'events') : at(org, 'events')),
   event: (org: string, prj: string, app: string, evt: string) => at(org, 'p', prj, 'a', app, 'e', evt),
@@ -43,9 +45,20 @@ export const to = {
   suppressions: (org: string, search?: string) =>
     at(org, 'suppressions') + (search ? `?search=${encodeURIComponent(search)}` : ''),
   sandbox: (org: string) => at(org, 'sandbox'),
+  sources: (org: string) => at(org, 'sources'),
+  source: (org: string, prj: string, app: string, source: string) => at(org, 'sources', prj, app, source),
+  heartbeats: (org: string) => at(org, 'heartbeats'),
+  heartbeat: (org: string, prj: string, app: string, heartbeat: string) => at(org, 'heartbeats', prj, app, heartbeat),
+  schedules: (org: string) => at(org, 'schedules'),
+  onCallReport: (org: string) => at(org, 'schedules', 'report'),
+  schedule: (org: string, prj: string, schedule: string) => at(org, 'schedules', prj, schedule),
+  silences: (org: string, prefilled: string[][] = []) =>
+    at(org, 'silences') + (prefilled.length > 0 ? `?new&${new URLSearchParams(prefilled)}` : ''),
+  silence: (org: string, silence: string) => at(org, 'silences', silence),
   webhooks: (org: string) => at(org, 'webhooks'),
   webhook: (org: string, webhook: string) => at(org, 'webhooks', webhook),
   keys: (org: string) => at(org, 'keys'),
+  serviceLevels: (org: string) => at(org, 'service-levels'),
   audit: (org: string) => at(org, 'audit'),
   team: (org: string) => at(org, 'team'),
   settings: (org: string) => at(org, 'settings'),

@@ -61,7 +61,9 @@ export const router = createBrowserRouter([
           </RequireSession>
         ),
         children: [
-          { path: '/', element: <Start /> },
+          { path: '/', element: <Start page={to.overview} /> },
+          // Where the installed app starts: see manifest.webmanifest.
+          { path: '/o', element: <Start page={to.pager} /> },
           {
             lazy: page(loadFrame),
             children: [
@@ -81,13 +83,13 @@ export const router = createBrowserRouter([
   },
 ]);
 
-/** Redirects to the last opened organization, otherwise to the first one. */
-function Start() {
+/** Redirects to a page of the last opened organization, otherwise to the first one. */
+function Start({ page }: { page: (org: string) => string }) {
   const { account, organizations } = useSession();
   const [creating, setCreating] = useState(false);
   const last = localStorage.getItem(lastOrganizationKey);
   const organization = organizations.find(({ slug }) => slug === last) ?? organizations[0];
-  if (organization) return <Navigate to={to.overview(organization.slug)} replace />;
+  if (organization) return <Navigate to={page(organization.slug)} replace />;
   return (
     <AuthLayout title={texts.noOrganizationYet}>
       <MovedOrganizations />

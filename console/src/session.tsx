@@ -1,6 +1,6 @@
 /** The signed-in account and its permissions in the current organization. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { createContext, type ReactNode, use, useEffect } from 'react';
+import { createContext, lazy, type ReactNode, Suspense, use, useEffect } from 'react';
 import { useLocation, useNavigate, useParams } from 'react-router';
 import { ApiError, setCsrfToken, setSignedOutHandler } from './api.ts';
 import type { Session } from './api-types.ts';
@@ -10,6 +10,8 @@ import { permissionName } from './permissions.ts';
 import { read } from './queries.ts';
 import { sessionKey } from './session-key.ts';
 import { texts } from './texts/common.ts';
+
+const Responses = lazy(() => import('./pages/pager/responses.tsx'));
 
 const SessionContext = createContext<Session | null>(null);
 
@@ -64,7 +66,14 @@ export function RequireSession({ children }: { children: ReactNode }) {
       </SessionContext>
     );
   }
-  if (error && !missing) return <FullPage error={error} retry={() => void refetch()} />;
+  if (error && !missing) {
+    return (
+      <FullPage error={error} retry={() => void refetch()}>
+        {/* The pager started without a connection: what waits for one is still there. */}
+        <Suspense>{navigator.serviceWorker?.controller && <Responses />}</Suspense>
+      </FullPage>
+    );
+  }
   return <Loading label={texts.loadingTheConsole} />;
 }
 

@@ -31,7 +31,8 @@ export function CopyText({ value, label = texts.copy }: { value: string; label?:
 }
 
 /** A command or code sample. The copy button is beside the scrolling area and covers nothing. */
-export function CopyBlock({ value, label = texts.copy }: { value: string; label?: string }) {
+/** `wraps`: long lines are broken anywhere, instead of being scrolled. */
+export function CopyBlock({ value, label = texts.copy, wraps }: { value: string; label?: string; wraps?: boolean }) {
   return (
     <Group className="card" gap={0} wrap="nowrap" align="flex-start" ta="left">
       <Box
@@ -46,7 +47,7 @@ export function CopyBlock({ value, label = texts.copy }: { value: string; label?
         lh={1.6}
         flex={1}
         miw={0}
-        style={{ overflowX: 'auto' }}
+        style={wraps ? { whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' } : { overflowX: 'auto' }}
       >
         {value}
       </Box>

@@ -101,14 +101,15 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
 }
 
 /** Error page without the console's frame. */
-export function FullPage({ error, retry }: { error: unknown; retry?: () => void }) {
+export function FullPage({ error, retry, children }: { error: unknown; retry?: () => void; children?: ReactNode }) {
   return (
-    <Center mih="100vh" component="main">
-      <Stack align="center" gap={0}>
+    <Center mih="100vh" component="main" px="md">
+      <Stack align="center" gap={0} maw="100%">
         <Title order={1} size="h2">
           {texts.belfry}
         </Title>
         <Failure error={error} retry={retry} />
+        {children}
         <Anchor href="/" size="sm">
           {texts.goToTheOverview}
         </Anchor>

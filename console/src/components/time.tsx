@@ -4,6 +4,7 @@ import { useSyncExternalStore } from 'react';
 import { texts } from '../texts/common.ts';
 import { timeAgo } from './time-ago.ts';
 
+export { clockAndDay, clockAndDays } from './clock.ts';
 export { timeAgo } from './time-ago.ts';
 
 /** All times on a page share one timer. */
@@ -37,16 +38,6 @@ const clock = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h
 /** Formats the time of day in the viewer's time zone. */
 export function clockTime(moment: string): string {
   return clock.format(new Date(moment));
-}
-
-const zonedClock = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'short' } as const;
-const clockInZone = new Intl.DateTimeFormat('en', zonedClock);
-const dayAndClock = new Intl.DateTimeFormat('en', { ...zonedClock, day: 'numeric', month: 'short', year: 'numeric' });
-
-/** Formats a future time with its time zone: the time of day within 20 hours, otherwise with the date. */
-export function clockAndDay(moment: string, at = Date.now()): string {
-  const isSoon = Math.abs(Date.parse(moment) - at) < 20 * 3_600_000;
-  return (isSoon ? clockInZone : dayAndClock).format(new Date(moment));
 }
 
 const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric' });

@@ -13,6 +13,19 @@ export function useResponses(identifier: string) {
     done: texts.acknowledgedToast,
     refresh: ['/api/o/{org}/'],
   });
+  const unacknowledge = useAction({
+    run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/unacknowledge/', { params })),
+    done: texts.unacknowledgedToast,
+    refresh: ['/api/o/{org}/'],
+  });
+  const askUnacknowledge = async () => {
+    const confirmed = await confirm({
+      title: texts.unacknowledgeQuestion,
+      children: texts.unacknowledgeHint,
+      action: texts.unacknowledge,
+    });
+    if (confirmed) unacknowledge.mutate(undefined);
+  };
   const resolve = useAction({
     run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/resolve/', { params })),
     done: texts.resolvedToast,
@@ -26,5 +39,5 @@ export function useResponses(identifier: string) {
     });
     if (confirmed) resolve.mutate(undefined);
   };
-  return { acknowledge, resolve, askResolve };
+  return { acknowledge, unacknowledge, askUnacknowledge, resolve, askResolve };
 }

@@ -22,6 +22,7 @@ import { CodeField } from '../editor/code.tsx';
 import { parseObject } from '../events/sample.ts';
 import { to } from '../paths.ts';
 import { texts } from '../texts/designer.ts';
+import { CanaryFields } from './canary.tsx';
 import { DigestFields } from './digest.tsx';
 import type { DraftStep, Priority } from './draft.ts';
 import { errorAt } from './errors.ts';
@@ -139,6 +140,9 @@ export function DeliverySettings({ path, draft, change, errors, channels, previe
         />
         <ThrottleFields draft={draft} change={change} errors={errors} />
         {draft.steps === null && <DigestFields draft={draft} change={change} errors={errors} />}
+        {((draft.steps === null && draft.digest === null) || draft.canary) && (
+          <CanaryFields draft={draft} change={change} errors={errors} />
+        )}
         {explainSending(draft).map(sentence => (
           <Text key={sentence} size="sm" role="status">
             {sentence}
@@ -188,7 +192,7 @@ export function DeliverySettings({ path, draft, change, errors, channels, previe
 /** Converts the channels to a first step, followed by a second one unless the first is acknowledged. */
 function firstSteps(channels: string[]): DraftStep[] {
   return [
-    { after: '', channels, repeat: 1 },
-    { after: '10m', unless: 'acknowledged', channels, repeat: 1 },
+    { after: '', channels, repeat: 1, roundRobin: false },
+    { after: '10m', unless: 'acknowledged', channels, repeat: 1, roundRobin: false },
   ];
 }

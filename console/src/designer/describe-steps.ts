@@ -10,13 +10,17 @@ function secondsOf(duration: string): number | undefined {
   return number ? Number(number) * units[unit!]! : undefined;
 }
 
-export function describeStep({ after, unless, channels, list, repeat }: DraftStep, i: number): string {
+export function describeStep(
+  { after, unless, channels, list, schedule, repeat, roundRobin }: DraftStep,
+  i: number,
+): string {
   const when = after === '' ? texts.immediately : i === 0 ? texts.afterTriggerBy(after) : texts.laterBy(after);
   const how = channels.length > 0 ? texts.via(channels.join(', ')) : texts.viaNoChannelYet;
-  const whom = list ? texts.toList(list) : '';
+  const whom = list ? texts.toList(list) : schedule ? texts.toOnCall(schedule) : '';
   const condition = unless === undefined ? '' : (conditions[unless] ?? texts.ifNot(unless));
   const often = repeat > 1 ? texts.runCount(repeat) : '';
-  return [`${when} ${how}`, whom, often, condition].filter(Boolean).join(', ');
+  const turns = roundRobin ? texts.inTurn : '';
+  return [`${when} ${how}`, whom, turns, often, condition].filter(Boolean).join(', ');
 }
 
 const conditions: Record<string, string> = {

@@ -24,6 +24,7 @@ import { PreviewUser } from './preview-user.tsx';
 import { Previews } from './previews.tsx';
 import { Recipients } from './recipients.tsx';
 import { SendTest } from './send-test.tsx';
+import { useSchedules } from './step-audience.ts';
 import type { UsableChannel } from './use-channels.ts';
 import { useDraft } from './use-draft.ts';
 import { scopeOf, usePreview } from './use-preview.ts';
@@ -68,7 +69,9 @@ export function Designer({ path, loaded, channels, start, isWelcome }: DesignerP
   });
   const offerUndo = useUndo();
   const close = () => setDialog(undefined);
-  const scope = scopeOf(path, withExample(sample.example, context), parseObject(draft.extraContext).context ?? {});
+  const schedules = useSchedules(path);
+  const extraContext = parseObject(draft.extraContext).context ?? {};
+  const scope = scopeOf(path, withExample(sample.example, context), extraContext, schedules);
   const ownChannels = channels.filter(
     ({ slug, type }) => draft.channels.includes(slug) || draft.channels.includes(type),
   );

@@ -3,7 +3,9 @@ import type { Notification, NotificationChanges, PreviewRequest } from '../api-t
 import { isSame } from '../editor/merge.ts';
 import { format, parseObject } from '../events/sample.ts';
 import { texts } from '../texts/designer.ts';
+import type { Canary } from './canary.tsx';
 import type { Digest, Throttle } from './explain-sending.ts';
+import type { DraftVariants } from './variants.tsx';
 
 export type MessageText = { subject?: string; body?: string };
 export type LocalizedMessageText = MessageText & { locales?: Record<string, MessageText> };
@@ -16,9 +18,13 @@ export interface DraftStep {
   /** A keyword or an expression; undefined: always. */
   unless?: string;
   channels: string[];
-  /** The step's own list; undefined: the notification's recipients. */
+  /** The step's own list or schedule; undefined: the notification's recipients. */
   list?: string;
+  schedule?: string;
+  offset?: number;
   repeat: number;
+  /** Whether each run notifies only the recipient whose turn it is. */
+  roundRobin: boolean;
 }
 
 export interface Draft {
@@ -30,10 +36,16 @@ export interface Draft {
   steps: DraftStep[] | null;
   /** Empty: the default, 24h. */
   giveUpAfter: string;
+  /** Empty: never. */
+  acknowledgementExpires: string;
+  /** Whether each recipient has to acknowledge. */
+  ackEach: boolean;
   notifyResolved: boolean;
   priority: Priority | null;
   throttle: Throttle | null;
   digest: Digest | null;
+  /** Null: to all at once. */
+  canary: Canary | null;
   /** Empty: always send. */
   filter: string;
   environs: string[];
@@ -51,6 +63,8 @@ export function toDraft(stored: Notification): Draft {
     channels: stored.channels,
     steps: stored.steps?.map(toDraftStep) ?? null,
     giveUpAfter: stored.give_up_after ?? '',
+    acknowledgementExpires: stored.acknowledgement_expires ?? '',
+    ackEach: stored.ack === 'each',
     notifyResolved: stored.notify_resolved,
     priority: stored.priority as Priority | null,
     throttle: stored.throttle && { key: '', overflow: 'drop', ...stored.throttle },
@@ -59,6 +73,14 @@ export function toDraft(stored: Notification): Draft {
       key: stored.digest.key ?? '',
       sendsFirst: stored.digest.first === 'send',
       max: stored.digest.max ?? '',
+    },
+    canary: stored.canary && {
+      first: stored.canary.first ?? '',
+      wait: stored.canary.wait ?? '',
+      failed: stored.canary.stop_at?.failed ?? '',
+      bounced: stored.canary.stop_at?.bounced ?? '',
+      complained: stored.canary.stop_at?.complained ?? '',
+      variants: toDraftVariants(stored.canary.variants),
     },
     filter: stored.filter ?? '',
     environs: stored.environs ?? [],
@@ -76,10 +98,13 @@ export function newDraft(): Draft {
     channels: [],
     steps: null,
     giveUpAfter: '',
+    acknowledgementExpires: '',
+    ackEach: false,
     notifyResolved: false,
     priority: null,
     throttle: null,
     digest: null,
+    canary: null,
     filter: '',
     environs: [],
     extraContext: '',
@@ -88,25 +113,51 @@ export function newDraft(): Draft {
   };
 }
 
+type Variants = NonNullable<NonNullable<Notification['canary']>['variants']>;
+
+function toDraftVariants(stored: Variants | undefined): DraftVariants | null {
+  return stored ? { winnerBy: stored.winner_by, message: stored.b.message, overrides: stored.b.overrides ?? {} } : null;
+}
+
 type Step = NonNullable<Notification['steps']>[number];
 
-function toDraftStep({ after = '', unless, channels, recipients, repeat = 1 }: Step): DraftStep {
-  return { after, unless, channels, list: recipients?.list, repeat };
+function toDraftStep({ after = '', unless, channels, recipients, repeat = 1, round_robin = false }: Step): DraftStep {
+  return { after, unless, channels, ...recipients, repeat, roundRobin: round_robin };
 }
 
 /** A notification has either steps or channels: setting one removes the other. */
-function sendingOf({ channels, steps, giveUpAfter, notifyResolved }: Draft): NotificationChanges {
+function sendingOf({
+  channels,
+  steps,
+  giveUpAfter,
+  acknowledgementExpires,
+  ackEach,
+  notifyResolved,
+}: Draft): NotificationChanges {
   if (steps === null) return { channels, steps: null };
   return {
-    steps: steps.map(({ after, unless, channels: own, list, repeat }) => ({
+    steps: steps.map(({ after, unless, channels: own, repeat, roundRobin, ...step }) => ({
       ...(after !== '' && { after }),
       ...(unless !== undefined && { unless }),
       channels: own,
-      ...(list !== undefined && { recipients: { list } }),
+      ...recipientsOf(step),
       ...(repeat > 1 && { repeat }),
+      ...(roundRobin && { round_robin: true }),
     })),
     give_up_after: giveUpAfter === '' ? null : giveUpAfter,
+    acknowledgement_expires: acknowledgementExpires === '' ? null : acknowledgementExpires,
+    ack: ackEach ? 'each' : null,
     notify_resolved: notifyResolved,
+  };
+}
+
+function recipientsOf({ list, schedule, offset }: Pick<DraftStep, 'list' | 'schedule' | 'offset'>) {
+  if (list === undefined && schedule === undefined) return {};
+  return {
+    recipients: {
+      ...(list !== undefined && { list }),
+      ...(schedule !== undefined && { schedule, ...(offset && { offset }) }),
+    },
   };
 }
 
@@ -121,6 +172,7 @@ function settingsOf(draft: Draft): NotificationChanges {
     priority: draft.priority,
     throttle: throttleOf(draft.throttle),
     digest: digestOf(draft.digest),
+    canary: canaryOf(draft.canary),
     filter: draft.filter.trim() === '' ? null : draft.filter,
     environs: draft.environs.length > 0 ? draft.environs : null,
     extra_context: Object.keys(extra).length > 0 ? extra : null,
@@ -146,6 +198,26 @@ function digestOf(digest: Digest | null): NotificationChanges['digest'] {
     ...(key && { key }),
     ...(digest.sendsFirst && { first: 'send' as const }),
     ...(digest.max !== '' && { max: Number(digest.max) }),
+  };
+}
+
+function canaryOf(canary: Canary | null): NotificationChanges['canary'] {
+  if (!canary) return null;
+  const { first, wait, variants, ...shares } = canary;
+  const stopAt = Object.entries(shares).flatMap(([kind, share]) => (share.trim() ? [[kind, share.trim()]] : []));
+  return {
+    ...(first !== '' && { first: Number(first) }),
+    ...(wait.trim() && { wait: wait.trim() }),
+    ...(stopAt.length > 0 && { stop_at: Object.fromEntries(stopAt) as Record<string, string> }),
+    ...(variants && {
+      variants: {
+        winner_by: variants.winnerBy,
+        b: {
+          message: tidy(variants.message),
+          ...(Object.keys(variants.overrides).length > 0 && { overrides: variants.overrides }),
+        },
+      },
+    }),
   };
 }
 
@@ -178,11 +250,12 @@ export function previewOf(draft: Draft, context: Record<string, unknown>): Previ
     filter: draft.filter,
     ...(draft.recipients.users && { users: draft.recipients.users }),
     ...(draft.recipients.list && { list: draft.recipients.list }),
+    ...(draft.recipients.schedule && { schedule: draft.recipients.schedule, offset: draft.recipients.offset }),
     ...(draft.steps && {
-      steps: draft.steps.map(({ after, channels, list, repeat }) => ({
+      steps: draft.steps.map(({ after, channels, repeat, ...step }) => ({
         ...(after && { after }),
         channels,
-        ...(list && { recipients: { list } }),
+        ...recipientsOf(step),
         repeat,
       })),
     }),

@@ -3,17 +3,16 @@
  * these.
  */
 import { Checkbox, Code, Select, Stack, Text, Textarea } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import type { Preview } from '../api-types.ts';
 import { count } from '../components/counts.tsx';
 import { fill } from '../components/fill.tsx';
 import { Section } from '../components/page.tsx';
 import type { EventPath } from '../events/sample.ts';
-import { read } from '../queries.ts';
-import { useCan } from '../session.tsx';
 import { texts } from '../texts/designer.ts';
+import { audienceValue, onCallValue, readValue } from './audience-value.ts';
 import type { Draft } from './draft.ts';
 import { errorAt } from './errors.ts';
+import { useLists, useOnCall, withOwn } from './step-audience.ts';
 
 interface RecipientsProps {
   path: EventPath;
@@ -32,6 +31,7 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
   const lists = useLists(path);
   const names = lists.data?.map(({ name }) => name) ?? [];
   const options = recipients.list && !names.includes(recipients.list) ? [recipients.list, ...names] : names;
+  const onCall = useOnCall(path);
   const usersOn = recipients.users !== undefined;
   const listOn = recipients.list !== undefined;
   const problem = errorAt(errors, 'recipients');
@@ -58,6 +58,38 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
             nothingFoundMessage={texts.noMatchingList}
             placeholder={names.length === 0 ? texts.thisProjectHasNoListsYet : texts.chooseAList}
             error={errorAt(errors, 'recipients/list')}
+          />
+        )}
+        <Checkbox
+          label={texts.onCall}
+          description={texts.onCallHint}
+          checked={recipients.schedule !== undefined}
+          onChange={event => {
+            const { schedule, offset } = readValue(
+              event.currentTarget.checked ? (onCall[0]?.value ?? onCallValue('', 0)) : null,
+            );
+            set({ schedule, offset });
+          }}
+        />
+        {recipients.schedule !== undefined && (
+          <Select
+            ml={28}
+            aria-label={texts.onCall}
+            data={withOwn(onCall, { schedule: recipients.schedule, offset: recipients.offset })}
+            value={
+              recipients.schedule === ''
+                ? null
+                : audienceValue({ schedule: recipients.schedule, offset: recipients.offset })
+            }
+            onChange={value => {
+              const { schedule, offset } = readValue(value);
+              set({ schedule, offset });
+            }}
+            searchable
+            allowDeselect={false}
+            nothingFoundMessage={texts.noMatchingList}
+            placeholder={onCall.length === 0 ? texts.noSchedulesYet : texts.chooseASchedule}
+            error={errorAt(errors, 'recipients/schedule')}
           />
         )}
         <Checkbox
@@ -106,13 +138,4 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
       </Stack>
     </Section>
   );
-}
-
-export function useLists({ org, prj }: EventPath) {
-  const can = useCan();
-  return useQuery({
-    ...read('/api/o/{org}/p/{prj}/d/', { path: { org, prj } }),
-    enabled: can('distributionlist:read'),
-    staleTime: 30_000,
-  });
 }

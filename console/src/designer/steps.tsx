@@ -2,6 +2,7 @@
 import {
   Box,
   Button,
+  Checkbox,
   Group,
   MultiSelect,
   NumberInput,
@@ -16,10 +17,11 @@ import type { Preview } from '../api-types.ts';
 import type { EventPath } from '../events/sample.ts';
 import { limitsOf } from '../form-fields.ts';
 import { texts } from '../texts/designer.ts';
+import { audienceValue, readValue } from './audience-value.ts';
 import { describeStep } from './describe-steps.ts';
 import type { Draft, DraftStep } from './draft.ts';
 import { errorAt } from './errors.ts';
-import { useLists } from './recipients.tsx';
+import { useAudiences, withOwn } from './step-audience.ts';
 import { StepTimeline } from './step-timeline.tsx';
 import type { UsableChannel } from './use-channels.ts';
 
@@ -43,7 +45,7 @@ const keywords = new Set(['acknowledged', 'read', 'sent']);
 
 export function StepsEditor({ path, draft, change, errors, channels, preview }: StepsProps) {
   const steps = draft.steps ?? [];
-  const lists = useLists(path).data?.map(({ name }) => name) ?? [];
+  const audiences = useAudiences(path);
   const names = [...new Set(channels.flatMap(({ slug, type }) => [slug, type]))];
   const set = (i: number, changes: Partial<DraftStep>) =>
     change({ steps: steps.map((step, n) => (n === i ? { ...step, ...changes } : step)) });
@@ -101,12 +103,12 @@ export function StepsEditor({ path, draft, change, errors, channels, preview }: 
                 />
                 <Select
                   label={texts.recipients}
-                  data={[...new Set([...lists, ...(step.list ? [step.list] : [])])]}
-                  value={step.list ?? null}
+                  data={withOwn(audiences, step)}
+                  value={audienceValue(step)}
                   clearable
                   clearButtonProps={{ 'aria-label': texts.clearRecipients }}
                   placeholder={texts.sameRecipients}
-                  onChange={list => set(i, { list: list ?? undefined })}
+                  onChange={value => set(i, readValue(value))}
                   error={errorAt(errors, `steps/${i}/recipients`, true)}
                 />
                 <NumberInput
@@ -117,6 +119,13 @@ export function StepsEditor({ path, draft, change, errors, channels, preview }: 
                   error={errorAt(errors, `steps/${i}/repeat`)}
                 />
               </SimpleGrid>
+              <Checkbox
+                size="xs"
+                label={texts.roundRobin}
+                description={texts.roundRobinHint}
+                checked={step.roundRobin}
+                onChange={event => set(i, { roundRobin: event.currentTarget.checked })}
+              />
               {step.unless !== undefined && !keywords.has(step.unless) && (
                 <TextInput
                   label={texts.expression}
@@ -141,11 +150,21 @@ export function StepsEditor({ path, draft, change, errors, channels, preview }: 
           size="xs"
           leftSection={<IconPlus size={14} stroke={1.6} />}
           onClick={() =>
-            change({ steps: [...steps, { after: '30m', unless: 'acknowledged', channels: [], repeat: 1 }] })
+            change({
+              steps: [...steps, { after: '30m', unless: 'acknowledged', channels: [], repeat: 1, roundRobin: false }],
+            })
           }
         >
           {texts.addStep}
         </Button>
+        <TextInput
+          label={texts.acknowledgementExpires}
+          placeholder={texts.never}
+          w={170}
+          value={draft.acknowledgementExpires}
+          error={errorAt(errors, 'acknowledgement_expires')}
+          onChange={event => change({ acknowledgementExpires: event.currentTarget.value.trim() })}
+        />
         <TextInput
           label={texts.giveUpAfter}
           placeholder="24h"
@@ -154,6 +173,13 @@ export function StepsEditor({ path, draft, change, errors, channels, preview }: 
           onChange={event => change({ giveUpAfter: event.currentTarget.value.trim() })}
         />
       </Group>
+      <Checkbox
+        size="xs"
+        label={texts.ackEach}
+        description={texts.ackEachHint}
+        checked={draft.ackEach}
+        onChange={event => change({ ackEach: event.currentTarget.checked })}
+      />
       <StepTimeline steps={steps} preview={preview} />
     </Stack>
   );

@@ -10,6 +10,10 @@ import { explainPeriod, explainWindow } from './explain-sending.ts';
 const all = '/api/o/{org}/p/{prj}/a/{app}/e/{evt}/n/' as const;
 const one = `${all}{notification}/` as const;
 
+const messageFields: (keyof Draft)[] = ['message', 'overrides'];
+/** All others, so that none is forgotten. */
+const settingsFields = (Object.keys(newDraft()) as (keyof Draft)[]).filter(field => !messageFields.includes(field));
+
 export function loadNotification(
   path: EventPath,
   notification: number,
@@ -29,26 +33,12 @@ export function useDraft(path: EventPath, loaded: TaggedResource<Notification> |
       const params = { path: { ...path, notification } };
       return [
         {
-          fields: [
-            'name',
-            'active',
-            'recipients',
-            'channels',
-            'steps',
-            'giveUpAfter',
-            'notifyResolved',
-            'priority',
-            'throttle',
-            'digest',
-            'filter',
-            'environs',
-            'extraContext',
-          ],
+          fields: settingsFields,
           save: (draft, base, headers) =>
             takeTagged(api.PATCH(one, { params, body: settingsChanges(draft, base), headers })),
         },
         {
-          fields: ['message', 'overrides'],
+          fields: messageFields,
           save: (draft, _, headers) =>
             takeTagged(api.PUT(`${one}message/`, { params, body: messageOf(draft), headers })),
         },
@@ -64,6 +54,7 @@ function check({ name, recipients, channels, steps, throttle, digest, message }:
   return {
     ...(name.trim() === '' && { name: [texts.enterAName] }),
     ...(Object.keys(recipients).length === 0 && { recipients: [texts.chooseRecipients] }),
+    ...(recipients.schedule === '' && { 'recipients/schedule': [texts.chooseAScheduleError] }),
     ...(recipients.list === '' && { 'recipients/list': [texts.chooseAListError] }),
     ...(recipients.users === '' && { 'recipients/users': [texts.enterAnExpression] }),
     ...(!steps && channels.length === 0 && { channels: [texts.chooseAtLeastOneChannel] }),

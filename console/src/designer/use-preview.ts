@@ -41,9 +41,17 @@ export function usePreview(path: EventPath, request: PreviewRequest, enabled = t
 }
 
 /** Variables available to templates, with the sample's values; mirrors what the service provides. */
-export function scopeOf(path: EventPath, context: Scope, extraContext: Scope): Scope {
+export function scopeOf(
+  path: EventPath,
+  context: Scope,
+  extraContext: Scope,
+  schedules: readonly { slug: string; name: string }[] = [],
+): Scope {
+  const users = [{ name: 'Ada Lovelace', username: 'ada@example.com', first_name: 'Ada', last_name: 'Lovelace' }];
+  const onCall = schedules.map(({ slug, name }) => [slug, { name, users, until: '', next: { from: '', users } }]);
   return {
     membership: {},
+    ...(onCall.length > 0 && { oncall: Object.fromEntries(onCall) }),
     ...extraContext,
     ...context,
     context,

@@ -10,10 +10,11 @@ import { to } from '../paths.ts';
 import { texts } from '../texts/events.ts';
 import type { EventPath } from './sample.ts';
 
-export function describeRecipients({ list, users, trigger }: Notification['recipients']): string {
+export function describeRecipients({ list, users, schedule, trigger }: Notification['recipients']): string {
   return [
     list !== undefined && texts.list(list),
     users !== undefined && texts.matchingUsers,
+    schedule !== undefined && texts.onCall(schedule),
     trigger && texts.recipientsInTheTrigger,
   ]
     .filter(Boolean)

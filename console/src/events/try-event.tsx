@@ -1,5 +1,5 @@
 /** Triggers or simulates an event from the console, and shows the code to trigger it. */
-import { Alert, Anchor, Button, Group, Stack, TagsInput, Text } from '@mantine/core';
+import { Alert, Anchor, Button, Group, Stack, TagsInput, Text, TextInput } from '@mantine/core';
 import { IconBolt, IconEye } from '@tabler/icons-react';
 import { useEffect, useRef, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
@@ -37,12 +37,16 @@ interface TryEventProps {
 export function TryEvent({ path, sample, takesRecipients, recipients, setRecipients, active }: TryEventProps) {
   const [result, setResult] = useState<Simulation>();
   const [occurrence, setOccurrence] = useState<string>();
+  const [at, setAt] = useState('');
   const body = {
     context: sample.context ?? {},
     ...(takesRecipients && recipients.length > 0 && { options: { recipients } }),
   };
   const simulation = useAction({
-    run: () => take(api.POST(simulatePath, { params: { path }, body })),
+    run: () => {
+      const time = at ? { at: new Date(at).toISOString() } : {};
+      return take(api.POST(simulatePath, { params: { path }, body: { ...body, ...time } }));
+    },
     onDone: answer => {
       setResult(answer);
       setOccurrence(undefined);
@@ -93,6 +97,13 @@ export function TryEvent({ path, sample, takesRecipients, recipients, setRecipie
             placeholder={recipients.length === 0 ? exampleRecipient : ''}
           />
         )}
+        <TextInput
+          type="datetime-local"
+          label={texts.simulateAt}
+          description={texts.simulateAtHint}
+          value={at}
+          onChange={event => setAt(event.currentTarget.value)}
+        />
         <Group gap="xs" ref={buttons}>
           <GuardedButton
             permission="event:trigger"

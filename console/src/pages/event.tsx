@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useNavigate, useParams, useSearchParams } from 'react-router';
 import type { Pause } from '../api-types.ts';
+import { EventGuard } from '../approvals/event-guard.tsx';
 import { GuardedButton } from '../components/actions.tsx';
 import { CopyText } from '../components/copy.tsx';
 import { CountsBar, totalOf } from '../components/counts.tsx';
@@ -129,6 +130,7 @@ function EventPage({ path }: { path: EventPath }) {
             <Stack gap="lg">
               <HowToTrigger path={path} sample={sample} recipients={takesRecipients ? recipients : undefined} />
               {event && <ContextSchema path={path} schema={event.context_schema} etag={data.etag} />}
+              {event && <EventGuard path={path} guard={event.guard} etag={data.etag} />}
               <Recent path={path} />
             </Stack>
           </Grid.Col>

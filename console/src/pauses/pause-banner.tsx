@@ -24,7 +24,7 @@ export function PauseBanners({ pauses, onResumed }: { pauses: Pause[]; onResumed
 
 function PauseBanner({ pause, onResumed }: { pause: Pause; onResumed?: () => void }) {
   const org = useOrg();
-  const { kind, path, since, scope, reason, waiting } = pause;
+  const { kind, path, since, scope, cause, reason, waiting } = pause;
   const ofService = kind === 'service';
   const name = kind === 'organization' ? texts.sending : path;
   const action = useAction({
@@ -44,7 +44,7 @@ function PauseBanner({ pause, onResumed }: { pause: Pause; onResumed?: () => voi
       ? action.mutate({})
       : askToResume({ name, waiting: describeWaiting(waiting), run: how => action.mutateAsync(how) });
   return (
-    <Alert color="yellow" variant="light" p="xs" pl="sm" role="region" aria-label={title}>
+    <Alert color={cause ? 'orange' : 'yellow'} variant="light" p="xs" pl="sm" role="region" aria-label={title}>
       <Group justify="space-between" gap="xs">
         <Group gap="xs" wrap="nowrap" align="flex-start" miw={0} flex={1}>
           <IconPlayerPause size={17} stroke={1.8} aria-hidden style={{ flexShrink: 0, marginTop: 2 }} />
@@ -59,6 +59,7 @@ function PauseBanner({ pause, onResumed }: { pause: Pause; onResumed?: () => voi
               </>
             )}
             {scope === 'bulk' && `${texts.otherMessagesAreSent} `}
+            {cause && `${scope === 'not_urgent' ? texts.urgentIsSent : texts.everythingIsHeld} `}
             {describeWaiting(waiting)}{' '}
             <Text component="span" inherit c="dimmed">
               <TimeAgo at={since} text={texts.paused} />
@@ -84,9 +85,10 @@ function PauseBanner({ pause, onResumed }: { pause: Pause; onResumed?: () => voi
 
 const permissions: Partial<Record<Pause['kind'], string>> = { channel: 'channel:write', key: 'key:write' };
 
-function titleOf({ kind, path, scope }: Pause): string {
+function titleOf({ kind, path, scope, cause }: Pause): string {
   if (kind === 'service') return texts.sendingIsPaused;
   if (kind === 'organization') return texts.organizationIsPaused;
+  if (cause) return texts.surges(texts[kind], path);
   return scope === 'bulk' ? texts.bulkIsPaused(path) : texts.isPaused(texts[kind], path);
 }
 

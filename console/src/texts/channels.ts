@@ -12,7 +12,7 @@ export const texts = isolated({
   slack: 'Slack',
   slackSummary: 'To a person or channel',
   microsoftTeams: 'Microsoft Teams',
-  teamsSummary: 'A card in a chat or channel',
+  teamsSummary: 'To a person, chat or channel',
   discord: 'Discord',
   discordSummary: 'To a channel',
   chat: 'Chat',

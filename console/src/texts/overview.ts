@@ -98,4 +98,7 @@ export const texts = isolated({
   applicationHint: 'What triggers the event.',
   waitingForAnAcknowledgement: 'Waiting for an acknowledgement',
   deletedEvent: 'Deleted event',
+  disabledCount: (n: number) => `${countOf(n, 'webhook')} ${n === 1 ? 'is' : 'are'} disabled`,
+  disabledCountHint: 'Nothing is sent to a disabled webhook until someone enables it again.',
+  showWebhooks: 'Show webhooks',
 });

@@ -1,6 +1,5 @@
 /** Texts of the console: webhooks. */
 
-import { countOf } from './count-of.ts';
 import { isolated } from './isolated.ts';
 import type { Part } from './part.ts';
 
@@ -24,6 +23,7 @@ export const texts = isolated({
   groups: {
     delivery: 'Deliveries',
     occurrence: 'Occurrences',
+    trigger: 'Triggers',
     address: 'Addresses',
     channel: 'Channels',
   } as Record<string, string>,
@@ -32,9 +32,14 @@ export const texts = isolated({
     'delivery.failed': 'A message failed permanently and needs attention.',
     'delivery.unknown': 'A provider’s response was lost, so it is unknown whether the message was sent.',
     'delivery.complained': 'A recipient reported a message as spam.',
+    'occurrence.held': 'An occurrence has far more recipients than usual, and waits for an approval.',
     'occurrence.completed': 'An occurrence is complete: all its messages have an outcome.',
     'occurrence.acknowledged': 'Someone acknowledged an occurrence.',
+    'occurrence.snoozed': 'Someone snoozed an occurrence.',
+    'occurrence.reopened': 'An acknowledgement or a snooze ended, and an occurrence escalates again.',
     'occurrence.resolved': 'Someone resolved an occurrence.',
+    'trigger.rate_high': 'A key, event or application triggers far more often than ever, and was paused.',
+    'source.rejected': 'A source rejects alerts or requests: at most one message per hour.',
     'address.disabled': 'A user’s address was disabled, by its provider or manually.',
     'channel.unhealthy': 'A channel’s provider keeps failing and is backing off.',
     'channel.recovered': 'The channel’s provider works again.',
@@ -116,7 +121,4 @@ export const texts = isolated({
   resent: 'Queued. It will be sent with the same webhook-id.',
   noAttempts: 'No attempts yet.',
   took: (ms: Part) => `${ms} ms`,
-  disabledCount: (n: number) => `${countOf(n, 'webhook')} ${n === 1 ? 'is' : 'are'} disabled`,
-  disabledCountHint: 'Nothing is sent to a disabled webhook until someone enables it again.',
-  showWebhooks: 'Show webhooks',
 });

@@ -56,7 +56,8 @@ function valueOfPairs({ patternProperties, additionalProperties }: Schema): Sche
 }
 
 /** Texts that are set up later, if at all: another address of the API, signing in without a password, replies and bounces. */
-const laterText = /^(endpoint|oauth2_.+|ehlo_name|reply_to|feedback_id|bounce_domain|imap_.+|webhook_.+)$/;
+const laterText =
+  /^(endpoint|login_url|metadata_url|oauth2_.+|ehlo_name|reply_to|feedback_id|bounce_domain|imap_.+|webhook_.+)$/;
 
 /** Whether a setting is usually left alone: optional, and with a default, a multi-line value or needed later. */
 export function isAdvanced(name: string, settings: Schema): boolean {

@@ -53,10 +53,18 @@ export function DeliveryDrawer({ identifier, rows }: { identifier: string; rows:
   );
 }
 
+/** The id of a bundle is a UUID of version 8. */
+function digestTexts(id: string | null) {
+  return id?.[14] === '8'
+    ? { name: texts.bundle, sent: texts.bundleHint, planned: texts.bundlePlannedHint }
+    : { name: texts.digest, sent: texts.digestHint, planned: texts.digestPlannedHint };
+}
+
 function Details({ identifier, delivery }: { identifier: string; delivery: Delivery }) {
   const org = useOrg();
   const path = { org, identifier, delivery: delivery.id };
   const { status, user } = delivery;
+  const { name, sent, planned } = digestTexts(delivery.digest);
   const attempts = useQuery({
     ...read('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/attempts/', { path }, [
       status,
@@ -99,6 +107,7 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
           <Fact name={texts.address}>{delivery.address ? <CopyText value={delivery.address} /> : '–'}</Fact>
           <Fact name={texts.channel}>{delivery.channel ?? '–'}</Fact>
           <Fact name={texts.notification}>{delivery.notification ?? '–'}</Fact>
+          {delivery.variant && <Fact name={texts.variant}>{delivery.variant}</Fact>}
           {(delivery.reason || delivery.detail) && (
             <Fact name={texts.reason}>
               <Reason reason={delivery.reason} until={waitsUntil(delivery)} />
@@ -115,11 +124,7 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
           <Fact name={texts.attempts}>
             {delivery.provider ? texts.attemptsVia(delivery.attempts, delivery.provider) : delivery.attempts}
           </Fact>
-          {delivery.digest && (
-            <Fact name={texts.digest}>
-              {(status === 'sent' ? texts.digestHint : texts.digestPlannedHint)(delivery.digest)}
-            </Fact>
-          )}
+          {delivery.digest && <Fact name={name}>{(status === 'sent' ? sent : planned)(delivery.digest)}</Fact>}
           <Fact name={texts.created}>
             <TimeAgo at={delivery.created_at} />
           </Fact>

@@ -1,9 +1,9 @@
 /** What services and mail servers reported about a message after it was sent. */
 import { useQuery } from '@tanstack/react-query';
+import { RecordTable } from '../../components/record-table.tsx';
 import { plainState, type State } from '../../components/statuses.ts';
 import { read } from '../../queries.ts';
 import { texts } from '../../texts/occurrences.ts';
-import { RecordTable } from './record-table.tsx';
 
 const states: Record<string, State> = {
   delivered: { name: texts.delivered, color: 'teal', meaning: '' },

@@ -1,15 +1,26 @@
 /** One occurrence: progress, deliveries, and why a user got no message. */
 import { Alert, Anchor, Group, SimpleGrid, Stack, Text } from '@mantine/core';
-import { IconBolt, IconCircleCheck, IconHandStop, IconPlayerStop, IconRefresh } from '@tabler/icons-react';
+import {
+  IconArrowBackUp,
+  IconBellOff,
+  IconBolt,
+  IconCircleCheck,
+  IconHandStop,
+  IconPlayerStop,
+  IconRefresh,
+} from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from 'react-router';
 import { api, take } from '../../api.ts';
+import { HoldSection } from '../../approvals/hold-section.tsx';
 import { GuardedButton, useAction } from '../../components/actions.tsx';
 import { confirm } from '../../components/confirm.tsx';
 import { CopyText } from '../../components/copy.tsx';
 import { CountsBar, CountsLegend, count, totalOf } from '../../components/counts.tsx';
+import { EventPath } from '../../components/event-path.tsx';
 import { JsonView } from '../../components/json-view.tsx';
 import { Page, Section } from '../../components/page.tsx';
+import { SnoozeMenu } from '../../components/snooze-menu.tsx';
 import { Failure, Loading } from '../../components/states.tsx';
 import { OccurrenceBadge, occurrenceSentence } from '../../components/status.tsx';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
@@ -23,8 +34,11 @@ import { type PathPrefix, read } from '../../queries.ts';
 import { useReplay } from '../../replay/use-replay.tsx';
 import { texts } from '../../texts/occurrences.ts';
 import { texts as responses } from '../../texts/responses.ts';
+import { matchersOf, showMatcher } from '../silences/matchers.ts';
+import { Alerts } from './alerts.tsx';
 import { Attachments } from './attachments.tsx';
 import { Deliveries } from './deliveries.tsx';
+import { ReportedBack } from './source-updates.tsx';
 import { Steps } from './steps.tsx';
 import { OccurrenceTimeline } from './timeline.tsx';
 import { WhyNot } from './why-not.tsx';
@@ -51,7 +65,7 @@ export default function OccurrencePage() {
   const replay = useReplay({ identifier, counts: data?.counts ?? noCounts });
   const pauses = useOccurrencePauses(identifier, data !== undefined && data.status !== 'completed');
 
-  const { acknowledge, resolve, askResolve } = useResponses(identifier);
+  const { acknowledge, unacknowledge, askUnacknowledge, resolve, askResolve } = useResponses(identifier);
 
   const parents = [{ label: texts.occurrences, to: to.occurrences(org) }];
   if (!data) {
@@ -76,7 +90,7 @@ export default function OccurrencePage() {
   };
   const isEscalation =
     ['escalating', 'unacknowledged', 'acknowledged'].includes(data.outcome) || data.dedup_key !== null;
-  const name = data.event ?? texts.deletedEvent;
+  const name = data.title || (data.event ?? texts.deletedEvent);
   const eventPage = data.event && linkToEvent(org, data.event);
   // Opens the event's page with the same context, where it can be changed and simulated first.
   const triggerAgain = () => {
@@ -85,6 +99,10 @@ export default function OccurrencePage() {
     const recipients = Array.isArray(data.options.recipients) ? (data.options.recipients as string[]) : [];
     const query = new URLSearchParams(recipients.map(each => ['recipient', each]));
     void navigate(`${eventPage}${query.size > 0 ? `?${query}` : ''}`);
+  };
+  const silence = () => {
+    const matchers = matchersOf(data.context).map(matcher => ['match', showMatcher(matcher)]);
+    void navigate(to.silences(org, [...matchers, ['within', data.event ?? '']]));
   };
 
   return (
@@ -112,7 +130,7 @@ export default function OccurrencePage() {
           )}
           {eventPage && (
             <Anchor component={Link} to={eventPage} inherit>
-              {texts.event}
+              {data.title ? <EventPath path={data.event} /> : texts.event}
             </Anchor>
           )}
         </Group>
@@ -129,7 +147,7 @@ export default function OccurrencePage() {
               {texts.triggerAgainWithThisContext}
             </GuardedButton>
           )}
-          {isEscalation && !data.acknowledged_at && !data.resolved_at && (
+          {isEscalation && (!data.acknowledged_at || data.snoozed_by) && !data.resolved_at && (
             <GuardedButton
               permission="occurrence:write"
               leftSection={<IconHandStop size={14} stroke={1.6} />}
@@ -137,6 +155,18 @@ export default function OccurrencePage() {
               onClick={() => acknowledge.mutate(undefined)}
             >
               {responses.acknowledge}
+            </GuardedButton>
+          )}
+          {isEscalation && !data.resolved_at && <SnoozeMenu identifier={identifier} />}
+          {data.acknowledged_at && !data.resolved_at && (
+            <GuardedButton
+              permission="occurrence:write"
+              variant="default"
+              leftSection={<IconArrowBackUp size={14} stroke={1.6} />}
+              loading={unacknowledge.isPending}
+              onClick={() => void askUnacknowledge()}
+            >
+              {data.snoozed_by ? responses.unsnooze : responses.unacknowledge}
             </GuardedButton>
           )}
           {isEscalation && !data.resolved_at && (
@@ -148,6 +178,16 @@ export default function OccurrencePage() {
               onClick={() => void askResolve()}
             >
               {responses.resolve}
+            </GuardedButton>
+          )}
+          {data.event && data.dedup_key !== null && !data.resolved_at && (
+            <GuardedButton
+              permission="silence:write"
+              variant="default"
+              leftSection={<IconBellOff size={14} stroke={1.6} />}
+              onClick={() => silence()}
+            >
+              {texts.silenceThis}
             </GuardedButton>
           )}
           {(status !== 'completed' || open > 0) && (
@@ -177,6 +217,7 @@ export default function OccurrencePage() {
       <PauseBanners pauses={pauses} />
       <Stack gap="md">
         {replay.result}
+        <HoldSection occurrence={data} />
         <Section title={texts.progress} aside={<Sum total={total} open={open} />}>
           <Stack gap="sm">
             <OccurrenceTimeline occurrence={data} />
@@ -205,6 +246,8 @@ export default function OccurrencePage() {
           </Stack>
         </Section>
         <Steps occurrence={data} />
+        <Alerts occurrence={data} />
+        <ReportedBack occurrence={data} />
         <Attachments occurrence={data} />
         <Deliveries
           identifier={identifier}

@@ -2,10 +2,10 @@
 import { Box, Group, Stack, Text } from '@mantine/core';
 import { IconCheck, IconMinus } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import type { Occurrence, OccurrenceStep } from '../../api-types.ts';
+import type { Occurrence, OccurrenceResponse, OccurrenceStep } from '../../api-types.ts';
 import { Section } from '../../components/page.tsx';
 import { reasonText } from '../../components/statuses.ts';
-import { exactTime, TimeAgo } from '../../components/time.tsx';
+import { clockAndDay, exactTime, TimeAgo } from '../../components/time.tsx';
 import { liveMs } from '../../components/use-list.ts';
 import { useOrg } from '../../paths.ts';
 import { read } from '../../queries.ts';
@@ -13,11 +13,12 @@ import { texts } from '../../texts/occurrences.ts';
 
 export function Steps({ occurrence }: { occurrence: Occurrence }) {
   const org = useOrg();
-  const { identifier, status, acknowledged_at, resolved_at } = occurrence;
+  const { identifier, status, acknowledged_at, acknowledged_until, resolved_at } = occurrence;
   const { data = [] } = useQuery({
     ...read('/api/o/{org}/occurrence/{identifier}/steps/', { path: { org, identifier } }, [
       status,
       acknowledged_at,
+      acknowledged_until,
       resolved_at,
     ]),
     refetchInterval: status === 'completed' ? false : liveMs,
@@ -69,7 +70,8 @@ function Line({ step }: { step: OccurrenceStep }) {
         <Text size="xs" c="dimmed" title={exactTime(ended_at ?? due_at)}>
           {statusText(step)} {status !== 'running' && <TimeAgo at={ended_at ?? due_at} />}
           {isDone && ` · ${texts.messages(messages)}`}
-          {reason && !isDone && ` · ${reasonText(reason)}`}
+          {reason && ` · ${reasonText(reason)}`}
+          {status === 'planned' && step.round_robin && ` · ${texts.inTurn}`}
           {status === 'planned' && step.unless && ` · ${texts.unless(step.unless)}`}
         </Text>
       </div>
@@ -88,17 +90,66 @@ function statusText({ status }: OccurrenceStep): string {
 }
 
 function Responses({ occurrence }: { occurrence: Occurrence }) {
-  const { acknowledged_at, acknowledged_by, resolved_at, resolved_by, triggers } = occurrence;
-  const lines = [
-    ...(triggers > 1 ? [{ key: 'triggers', text: texts.joinedByTriggers(triggers), at: null }] : []),
+  const org = useOrg();
+  const { identifier, status, acknowledged_at, acknowledged_until, resolved_at, triggers } = occurrence;
+  const { data = [] } = useQuery({
+    ...read('/api/o/{org}/occurrence/{identifier}/responses/', { path: { org, identifier } }, [
+      acknowledged_at,
+      acknowledged_until,
+      resolved_at,
+    ]),
+    refetchInterval: status === 'completed' ? false : liveMs,
+  });
+  const responses = data.length > 0 ? data : withoutResponses(occurrence);
+  return (
+    <>
+      {triggers > 1 && (
+        <Text size="sm" role="status">
+          {texts.joinedByTriggers(triggers)}
+        </Text>
+      )}
+      {responses.length > 0 && (
+        <Box component="ul" m={0} p={0} style={{ listStyle: 'none' }} aria-label={texts.responses}>
+          {responses.map(({ number, at, ...response }) => (
+            <Text key={number} component="li" size="sm">
+              {responseText(response)} <TimeAgo at={at} />
+            </Text>
+          ))}
+        </Box>
+      )}
+    </>
+  );
+}
+
+type Response = Pick<OccurrenceResponse, 'number' | 'kind' | 'at' | 'by' | 'until'>;
+
+/** Returns the responses to an occurrence of a version that did not record them. */
+function withoutResponses(occurrence: Occurrence): Response[] {
+  const { acknowledged_at, acknowledged_by, acknowledged_until: until, resolved_at, resolved_by } = occurrence;
+  return [
     ...(acknowledged_at
-      ? [{ key: 'acknowledged', text: texts.acknowledgedBy(acknowledged_by ?? ''), at: acknowledged_at }]
+      ? [{ number: 1, kind: 'acknowledged' as const, at: acknowledged_at, by: acknowledged_by, until }]
       : []),
-    ...(resolved_at ? [{ key: 'resolved', text: texts.resolvedBy(resolved_by ?? ''), at: resolved_at }] : []),
+    ...(resolved_at ? [{ number: 2, kind: 'resolved' as const, at: resolved_at, by: resolved_by, until: null }] : []),
   ];
-  return lines.map(({ key, text, at }) => (
-    <Text key={key} size="sm" role="status">
-      {text} {at && <TimeAgo at={at} />}
-    </Text>
-  ));
+}
+
+function responseText({ kind, by, until }: Pick<Response, 'kind' | 'by' | 'until'>): string {
+  const name = by ?? '';
+  switch (kind) {
+    case 'acknowledged':
+      return until ? texts.acknowledgedByUntil(name, clockAndDay(until)) : texts.acknowledgedBy(name);
+    case 'snoozed':
+      return texts.snoozedBy(name, until ? clockAndDay(until) : '');
+    case 'unacknowledged':
+      return texts.unacknowledgedBy(name);
+    case 'expired':
+      return texts.acknowledgementExpired;
+    case 'snooze_ended':
+      return texts.snoozeEnded;
+    case 'severity_rose':
+      return texts.severityRose(name);
+    case 'resolved':
+      return texts.resolvedBy(name);
+  }
 }

@@ -48,7 +48,10 @@ export function stagesOf(
   return [
     { name: texts.accepted, at: created_at, state: due ? 'done' : reached === 0 ? 'now' : 'done' },
     ...(due ? [{ name: texts.scheduled, at: due, state: stage(0), note: clock(due) }] : []),
-    { ...resolvedStage(occurrence, deliveries), ...(reached < 2 && { state: stage(1) }) },
+    {
+      ...resolvedStage(occurrence, deliveries),
+      ...(reached < 2 && { state: stage(1), ...(reached === 1 && { note: waitNote(occurrence, clock) }) }),
+    },
     reached < 3
       ? { name: texts.messagesSent, state: stage(2), note: waitNote(occurrence, clock) }
       : sentStage(occurrence, deliveries),

@@ -1,10 +1,10 @@
 /** How a message was changed after it was sent, because its occurrence was acknowledged, resolved or cancelled. */
 import { useQuery } from '@tanstack/react-query';
+import { RecordTable } from '../../components/record-table.tsx';
 import type { State } from '../../components/statuses.ts';
 import { liveMs } from '../../components/use-list.ts';
 import { read } from '../../queries.ts';
 import { texts } from '../../texts/occurrences.ts';
-import { RecordTable } from './record-table.tsx';
 
 const states: Record<string, State> = {
   update: { name: texts.updated, color: 'teal', meaning: '' },

@@ -4,7 +4,7 @@ import { IconWebhook } from '@tabler/icons-react';
 import { Link } from 'react-router';
 import { to, useOrg } from '../../paths.ts';
 import { useCan } from '../../session.tsx';
-import { texts } from '../../texts/webhooks.ts';
+import { texts } from '../../texts/overview.ts';
 
 export function DisabledWebhooks({ count }: { count: number }) {
   const org = useOrg();

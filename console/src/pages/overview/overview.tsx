@@ -3,6 +3,7 @@ import { Grid, SegmentedControl, SimpleGrid, Skeleton, Stack } from '@mantine/co
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
 import type { Statistics } from '../../api-types.ts';
+import { useHolds } from '../../approvals/use-holds.ts';
 import { type Counts, compact, totalOf } from '../../components/counts.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Failure } from '../../components/states.tsx';
@@ -24,8 +25,13 @@ import { Unacknowledged } from './unacknowledged.tsx';
 
 // Only shown to new organizations.
 const Checklist = lazy(() => import('../../welcome/checklist.tsx').then(({ Checklist }) => ({ default: Checklist })));
+// Only shown if something waits.
+const HoldBanners = lazy(() =>
+  import('../../approvals/hold-banners.tsx').then(({ HoldBanners }) => ({ default: HoldBanners })),
+);
 // The chart library is larger than the rest of the page.
 const Chart = lazy(() => import('./chart.tsx'));
+const Gaps = lazy(() => import('../schedules/gaps.tsx').then(({ Gaps }) => ({ default: Gaps })));
 
 const periods = [
   { value: '24', label: texts.twentyFourHours },
@@ -62,6 +68,12 @@ export default function Overview() {
     refetchInterval: isEmpty && liveMs,
   });
 
+  const holds = useHolds();
+  const holdBanners = holds.length > 0 && (
+    <Suspense>
+      <HoldBanners holds={holds} />
+    </Suspense>
+  );
   const isPaused = data?.attention.paused.some(({ kind }) => kind === 'organization');
   const actions = (
     <>
@@ -89,6 +101,7 @@ export default function Overview() {
     return (
       <Page title={texts.overview}>
         <PauseBanners pauses={data.attention.paused} />
+        {holdBanners}
         <DisabledWebhooks count={data.attention.disabled_webhooks} />
         {can('event:write') ? (
           <Suspense>
@@ -107,6 +120,7 @@ export default function Overview() {
   return (
     <Page title={texts.overview} actions={actions}>
       <PauseBanners pauses={data?.attention.paused ?? []} />
+      {holdBanners}
       <DisabledWebhooks count={data?.attention.disabled_webhooks ?? 0} />
       <Stack gap="md">
         <SimpleGrid cols={{ base: 2, sm: 3, lg: 5 }} spacing="sm" className="tiles">
@@ -171,6 +185,9 @@ export default function Overview() {
           </Grid.Col>
         </Grid>
         <Unacknowledged />
+        <Suspense>
+          <Gaps />
+        </Suspense>
         <Failures />
       </Stack>
     </Page>

@@ -36,17 +36,28 @@ export function Unacknowledged() {
 }
 
 function Line({ occurrence }: { occurrence: OccurrenceSummary }) {
-  const { identifier, event, created_at } = occurrence;
+  const { identifier, event, title, dedup_key, created_at } = occurrence;
   const org = useOrg();
-  const name = event ?? texts.deletedEvent;
+  const name = title || (event ?? texts.deletedEvent);
   const { acknowledge } = useResponses(identifier);
   return (
     <Group justify="space-between" wrap="nowrap">
-      <Group gap={8}>
-        <Anchor component={Link} to={to.occurrence(org, identifier)} size="sm" fw={500}>
+      <Group gap="2px 8px" miw={0}>
+        <Anchor
+          component={Link}
+          to={to.occurrence(org, identifier)}
+          size="sm"
+          fw={500}
+          style={{ overflowWrap: 'anywhere' }}
+        >
           {name}
         </Anchor>
         <OccurrenceBadge occurrence={occurrence} />
+        {(title || dedup_key) && (
+          <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+            {title ? (event ?? texts.deletedEvent) : dedup_key}
+          </Text>
+        )}
         <Text size="sm" c="dimmed">
           <TimeAgo at={created_at} />
         </Text>
@@ -54,6 +65,7 @@ function Line({ occurrence }: { occurrence: OccurrenceSummary }) {
       <GuardedButton
         permission="occurrence:write"
         variant="default"
+        flex="none"
         leftSection={<IconHandStop size={14} stroke={1.6} />}
         loading={acknowledge.isPending}
         onClick={() => acknowledge.mutate(undefined)}

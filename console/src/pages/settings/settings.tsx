@@ -19,8 +19,10 @@ import { TimeAgo } from '../../components/time.tsx';
 import { to, useOrg } from '../../paths.ts';
 import { readTagged } from '../../queries.ts';
 import { useRefusal, useSession } from '../../session.tsx';
+import { texts as guardTexts } from '../../texts/guards.ts';
 import { texts as recipientTexts } from '../../texts/preferences.ts';
 import { texts } from '../../texts/settings.ts';
+import { GuardSettings } from './guards.tsx';
 import { Limits } from './limits.tsx';
 import { RecipientSettings } from './recipients.tsx';
 
@@ -55,6 +57,9 @@ export default function Settings() {
           </Section>
           <Section title={recipientTexts.recipientSettings}>
             <RecipientSettings key={filled} settings={data.value} etag={data.etag} refill={refill} />
+          </Section>
+          <Section title={guardTexts.guards}>
+            <GuardSettings key={filled} settings={data.value} etag={data.etag} refill={refill} />
           </Section>
           <Section title={texts.limits}>
             <Limits />

@@ -1,6 +1,6 @@
 /** A user's addresses. */
 import { Anchor, Autocomplete, Box, Group, Text, TextInput } from '@mantine/core';
-import { IconTrash } from '@tabler/icons-react';
+import { IconTrash, IconX } from '@tabler/icons-react';
 import { useState } from 'react';
 import { Link } from 'react-router';
 import { api, take } from '../../api.ts';
@@ -17,6 +17,7 @@ import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
 import { pages } from '../../queries.ts';
 import { texts } from '../../texts/users.ts';
+import { Verification } from './verification.tsx';
 
 const types = ['email', 'phone', 'sms', 'slack', 'telegram', 'chat', 'webhook', 'webpush'];
 
@@ -37,14 +38,29 @@ export function Addresses({ username }: { username: string }) {
       enabled ? texts.enabledAddress(address.value) : texts.disabledAddress(address.value),
     refresh: ['/api/o/{org}/u/{username}/addresses/'],
   });
+  const unverify = useAction({
+    run: ({ id }: WholeAddress) =>
+      take(
+        api.PATCH('/api/o/{org}/u/{username}/addresses/{address}/', {
+          params: { path: { ...path, address: id } },
+          body: { verified: false },
+        }),
+      ),
+    done: ({ value }) => texts.unverifiedAddress(value),
+    refresh: ['/api/o/{org}/u/{username}/addresses/'],
+  });
   const [removed, setRemoved] = useState<WholeAddress>();
+  const [verifying, setVerifying] = useState<WholeAddress>();
   const columns: Column<WholeAddress>[] = [
-    { head: texts.type, cell: ({ name }) => name, width: 70 },
+    { head: texts.type, cell: ({ name }) => name, width: 70, from: 'xs' },
     {
       head: texts.address,
-      cell: ({ value, disabled_at, disabled_reason, suppression }) => (
+      cell: ({ name, value, disabled_at, disabled_reason, suppression }) => (
         <>
           <span style={{ overflowWrap: 'anywhere' }}>{value}</span>
+          <Text size="xs" c="dimmed" hiddenFrom="xs">
+            {name}
+          </Text>
           {disabled_at && (
             <Group gap={6}>
               <Mark color="gray" meaning={texts.disabledMeaning}>
@@ -75,6 +91,34 @@ export function Addresses({ username }: { username: string }) {
           )}
         </>
       ),
+    },
+    {
+      head: texts.verified,
+      cell: address =>
+        address.verified_at ? (
+          <Group gap={6} wrap="nowrap">
+            <Mark color="teal" meaning={texts.verifiedMeaning}>
+              {texts.verified}
+            </Mark>
+            <GuardedIcon
+              permission="user:write"
+              label={texts.unverify(address.value)}
+              onClick={() => unverify.mutate(address)}
+            >
+              <IconX size={15} stroke={1.6} />
+            </GuardedIcon>
+          </Group>
+        ) : (
+          <GuardedButton
+            permission="user:write"
+            variant="default"
+            size="compact-sm"
+            aria-label={texts.verifyAddress(address.value)}
+            onClick={() => setVerifying(address)}
+          >
+            {texts.verify}
+          </GuardedButton>
+        ),
     },
     {
       head: texts.enabled,
@@ -126,6 +170,7 @@ export function Addresses({ username }: { username: string }) {
           </Text>
         }
       />
+      {verifying && <Verification username={username} address={verifying} close={() => setVerifying(undefined)} />}
       <Deletion
         opened={removed !== undefined}
         onClose={() => setRemoved(undefined)}

@@ -21,15 +21,17 @@ function valuesOf({ first_name, last_name, locale, custom_fields }: Profile) {
 interface UserFormProps {
   user: Profile;
   etag: string | null;
+  /** After another action of the page has changed the user. */
+  ownEtag: string | null | undefined;
   refill: () => unknown;
 }
 
-export function UserForm({ user, etag, refill }: UserFormProps) {
+export function UserForm({ user, etag, ownEtag, refill }: UserFormProps) {
   const org = useOrg();
   const refusal = useRefusal()('user:write');
   const editing = useApiForm({
     initialValues: valuesOf(user),
-    draft: { key: `${org}/users/${user.username}`, etag },
+    draft: { key: `${org}/users/${user.username}`, etag, ownEtag },
     run: ({ first_name, last_name, locale, custom_fields: text }, headers) => {
       const read = readObject(text);
       return take(

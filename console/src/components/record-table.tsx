@@ -1,21 +1,23 @@
-/** What happened to a message after it was sent: when, why and with which result. */
+/** What happened afterwards to a message or an alert: when, why and with which result. */
 import { Stack, Table, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { StateBadge } from '../../components/status.tsx';
-import type { State } from '../../components/statuses.ts';
-import { exactTime, TimeAgo } from '../../components/time.tsx';
+import { StateBadge } from './status.tsx';
+import type { State } from './statuses.ts';
+import { exactTime, TimeAgo } from './time.tsx';
 
 interface RecordTableProps {
   title: string;
+  /** False where the section has the title. */
+  showsTitle?: boolean;
   /** Of the time, the cause and the result. */
   headings: [string, string, string];
   rows: { key: string; at: string; cause: ReactNode; state: State; detail: string | null }[];
 }
 
-export function RecordTable({ title, headings, rows }: RecordTableProps) {
+export function RecordTable({ title, showsTitle = true, headings, rows }: RecordTableProps) {
   return (
     <Stack gap="xs">
-      <Title order={3}>{title}</Title>
+      {showsTitle && <Title order={3}>{title}</Title>}
       <Table fz="sm" aria-label={title}>
         <Table.Thead>
           <Table.Tr>

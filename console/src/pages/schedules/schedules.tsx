@@ -1,0 +1,184 @@
+/** Schedules of all projects, with who is on call. */
+import { Button, Select, SimpleGrid, Text, TextInput } from '@mantine/core';
+import { IconCalendarUser, IconPlus } from '@tabler/icons-react';
+import { Link, useNavigate } from 'react-router';
+import { api, take } from '../../api.ts';
+import { type OnCall, timezones } from '../../api-types.ts';
+import { GuardedButton } from '../../components/actions.tsx';
+import { FormModal, useApiForm } from '../../components/api-form.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { NameWithAddress } from '../../components/name-with-address.tsx';
+import { Page } from '../../components/page.tsx';
+import { slugFrom } from '../../components/slug.ts';
+import { Empty } from '../../components/states.tsx';
+import { clockAndDay } from '../../components/time.tsx';
+import { useDialogParam } from '../../components/use-dialog-param.ts';
+import { useEvents } from '../../components/use-events.ts';
+import { useList } from '../../components/use-list.ts';
+import { limitsOf } from '../../form-fields.ts';
+import { to, useOrg } from '../../paths.ts';
+import { pages } from '../../queries.ts';
+import { texts } from '../../texts/schedules.ts';
+import { readLayer } from './layer-text.ts';
+import { Layers, newLayer } from './layers.tsx';
+import { namesOf } from './people.ts';
+
+const columns: Column<OnCall>[] = [
+  {
+    head: texts.schedule,
+    cell: ({ name, project, schedule }) => <NameWithAddress name={name} address={`${project}/${schedule}`} />,
+  },
+  {
+    head: texts.onCall,
+    cell: ({ users, until }) => (
+      <>
+        <Text
+          component="span"
+          size="sm"
+          fw={500}
+          display="block"
+          c={users.length === 0 ? 'var(--mantine-color-error)' : undefined}
+          style={{ overflowWrap: 'anywhere' }}
+        >
+          {namesOf(users)}
+        </Text>
+        {until && (
+          <Text component="span" size="xs" c="dimmed">
+            {texts.until} {clockAndDay(String(until))}
+          </Text>
+        )}
+      </>
+    ),
+  },
+  {
+    head: texts.next,
+    from: 'sm',
+    cell: ({ next }) =>
+      next && (
+        <>
+          <Text component="span" size="sm" display="block" style={{ overflowWrap: 'anywhere' }}>
+            {namesOf(next.users)}
+          </Text>
+          <Text component="span" size="xs" c="dimmed">
+            {texts.from} {clockAndDay(String(next.from))}
+          </Text>
+        </>
+      ),
+  },
+];
+
+export default function Schedules() {
+  const org = useOrg();
+  const [creating, setCreating] = useDialogParam();
+  const list = useList(pages('/api/o/{org}/on-call/', { path: { org } }), { live: true });
+  const create = (
+    <GuardedButton permission="schedule:write" leftSection={<IconPlus size={14} />} onClick={() => setCreating(true)}>
+      {texts.newSchedule}
+    </GuardedButton>
+  );
+  return (
+    <Page
+      title={texts.schedules}
+      description={texts.description}
+      actions={
+        <>
+          <Button component={Link} to={to.onCallReport(org)} variant="default">
+            {texts.report}
+          </Button>
+          {create}
+        </>
+      }
+    >
+      <div className="card">
+        <DataTable
+          label={texts.schedules}
+          list={list}
+          columns={columns}
+          rowKey={({ id }) => id}
+          rowTo={({ project, schedule }) => to.schedule(org, project, schedule)}
+          empty={
+            <Empty icon={<IconCalendarUser size={28} stroke={1.4} />} title={texts.noSchedulesYet} action={create}>
+              {texts.noSchedulesHint}
+            </Empty>
+          }
+        />
+      </div>
+      {creating && <NewSchedule close={() => setCreating(false)} />}
+    </Page>
+  );
+}
+
+function NewSchedule({ close }: { close: () => void }) {
+  const org = useOrg();
+  const navigate = useNavigate();
+  const { data } = useEvents();
+  const projects = (data?.projects ?? []).map(({ slug }) => slug);
+  const creating = useApiForm({
+    initialValues: {
+      name: '',
+      slug: '',
+      prj: '',
+      timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+      layers: [newLayer(1)],
+    },
+    validate: ({ layers }): Record<string, string> => {
+      const { wrong } = readLayer(layers[0]!);
+      return wrong === undefined ? {} : { 'layers/0/only': texts.noWindow(wrong) };
+    },
+    run: async ({ name, slug, prj, timezone, layers }) => {
+      const body = { name, slug: slug || slugFrom(name), timezone, layers: layers.map(one => readLayer(one).layer) };
+      const params = { path: { org, prj: prj || (projects[0] ?? '') } };
+      return { ...(await take(api.POST('/api/o/{org}/p/{prj}/schedules/', { params, body }))), prj: params.path.prj };
+    },
+    done: ({ name }) => texts.created(name),
+    refresh: ['/api/o/{org}/on-call/', '/api/o/{org}/p/{prj}/schedules/'],
+    onDone: ({ prj, slug }) => void navigate(to.schedule(org, prj, slug)),
+  });
+  const { form } = creating;
+  const { name, slug, prj, layers } = form.values;
+  return (
+    <FormModal
+      of={creating}
+      title={texts.newSchedule}
+      submit={texts.createSchedule}
+      size="lg"
+      isDisabled={name.trim() === ''}
+      close={close}
+    >
+      <SimpleGrid cols={{ base: 1, xs: 2 }}>
+        <TextInput
+          label={texts.name}
+          description={texts.nameHint}
+          data-autofocus
+          {...limitsOf('NewSchedule', 'name')}
+          {...form.getInputProps('name')}
+        />
+        <TextInput
+          label={texts.slug}
+          description={texts.slugHint}
+          classNames={{ input: 'mono' }}
+          {...limitsOf('NewSchedule', 'slug')}
+          {...form.getInputProps('slug')}
+          value={slug || slugFrom(name)}
+        />
+        <Select
+          label={texts.project}
+          placeholder={texts.chooseProject}
+          data={projects}
+          allowDeselect={false}
+          {...form.getInputProps('prj')}
+          value={prj || (projects[0] ?? null)}
+        />
+        <Select
+          label={texts.timezone}
+          data={timezones}
+          searchable
+          limit={100}
+          allowDeselect={false}
+          {...form.getInputProps('timezone')}
+        />
+      </SimpleGrid>
+      <Layers layers={layers} change={next => form.setFieldValue('layers', next)} errors={form.errors} />
+    </FormModal>
+  );
+}

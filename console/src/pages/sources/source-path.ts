@@ -1,0 +1,6 @@
+export interface SourcePath {
+  org: string;
+  prj: string;
+  app: string;
+  source: string;
+}

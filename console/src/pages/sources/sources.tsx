@@ -1,0 +1,150 @@
+/** Sources of all applications of the organization. */
+import { Select, SimpleGrid, TextInput } from '@mantine/core';
+import { IconAntenna, IconPlus } from '@tabler/icons-react';
+import { useNavigate } from 'react-router';
+import { api, take } from '../../api.ts';
+import { type OrganizationSource, sourcePresets } from '../../api-types.ts';
+import { GuardedButton } from '../../components/actions.tsx';
+import { FormModal, useApiForm } from '../../components/api-form.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { NameWithAddress } from '../../components/name-with-address.tsx';
+import { Page } from '../../components/page.tsx';
+import { slugFrom } from '../../components/slug.ts';
+import { Empty } from '../../components/states.tsx';
+import { TimeAgo } from '../../components/time.tsx';
+import { useDialogParam } from '../../components/use-dialog-param.ts';
+import { useEvents } from '../../components/use-events.ts';
+import { useList } from '../../components/use-list.ts';
+import { limitsOf } from '../../form-fields.ts';
+import { to, useOrg } from '../../paths.ts';
+import { pages } from '../../queries.ts';
+import { texts } from '../../texts/sources.ts';
+import { formats, PayloadState } from './source-format.tsx';
+
+const columns: Column<OrganizationSource>[] = [
+  {
+    head: texts.source,
+    cell: ({ name, project, application, slug }) => (
+      <NameWithAddress name={name} address={`${project}/${application}/${slug}`} />
+    ),
+  },
+  { head: texts.format, from: 'sm', width: '25%', cell: ({ use }) => (use ? sourcePresets[use] : texts.ownMapping) },
+  {
+    head: texts.lastReceived,
+    from: 'xs',
+    width: 160,
+    cell: ({ last_received_at }) => (last_received_at ? <TimeAgo at={last_received_at} /> : texts.never),
+  },
+  {
+    head: texts.status,
+    width: 140,
+    align: 'right',
+    cell: ({ last_state }) => last_state && <PayloadState state={last_state} />,
+  },
+];
+
+export default function Sources() {
+  const org = useOrg();
+  const [creating, setCreating] = useDialogParam();
+  const list = useList(pages('/api/o/{org}/sources/', { path: { org } }), { live: true });
+  const create = (
+    <GuardedButton permission="source:write" leftSection={<IconPlus size={14} />} onClick={() => setCreating(true)}>
+      {texts.newSource}
+    </GuardedButton>
+  );
+  return (
+    <Page title={texts.sources} description={texts.description} actions={create}>
+      <div className="card">
+        <DataTable
+          label={texts.sources}
+          list={list}
+          columns={columns}
+          rowKey={({ id }) => id}
+          rowTo={({ project, application, slug }) => to.source(org, project, application, slug)}
+          empty={
+            <Empty icon={<IconAntenna size={28} stroke={1.4} />} title={texts.noSourcesYet} action={create}>
+              {texts.noSourcesHint}
+            </Empty>
+          }
+        />
+      </div>
+      {creating && <NewSource close={() => setCreating(false)} />}
+    </Page>
+  );
+}
+
+function NewSource({ close }: { close: () => void }) {
+  const org = useOrg();
+  const navigate = useNavigate();
+  const { data } = useEvents();
+  const creating = useApiForm({
+    initialValues: { name: '', slug: '', use: 'alertmanager', key: '', event: '' },
+    run: async ({ name, slug, use, key, event: path }) => {
+      const [prj = '', app = '', event = ''] = path.split('/');
+      const format = use === '' ? { mapping: { key } } : { use: use as never };
+      const body = { slug: slug || slugFrom(name), name, routes: [{ event }], ...format };
+      const params = { path: { org, prj, app } };
+      const created = await take(api.POST('/api/o/{org}/p/{prj}/a/{app}/sources/', { params, body }));
+      return { ...created, prj, app };
+    },
+    done: ({ name }) => texts.created(name),
+    refresh: ['/api/o/{org}/sources/'],
+    onDone: ({ prj, app, slug }) => void navigate(to.source(org, prj, app, slug)),
+  });
+  const { form } = creating;
+  const { name, slug, use, key, event } = form.values;
+  return (
+    <FormModal
+      of={creating}
+      title={texts.newSource}
+      submit={texts.createSource}
+      size="lg"
+      isDisabled={name.trim() === '' || event === '' || (use === '' && key.trim() === '')}
+      close={close}
+    >
+      <SimpleGrid cols={{ base: 1, xs: 2 }}>
+        <TextInput
+          label={texts.name}
+          description={texts.nameHint}
+          {...limitsOf('NewSource', 'name')}
+          {...form.getInputProps('name')}
+        />
+        <TextInput
+          label={texts.slug}
+          description={texts.slugHint}
+          classNames={{ input: 'mono' }}
+          {...limitsOf('NewSource', 'slug')}
+          {...form.getInputProps('slug')}
+          value={slug || slugFrom(name)}
+        />
+      </SimpleGrid>
+      <Select
+        label={texts.format}
+        description={texts.formatHint}
+        data={formats}
+        allowDeselect={false}
+        {...form.getInputProps('use')}
+      />
+      {use === '' && (
+        <TextInput
+          label={texts.key}
+          description={texts.keyHint}
+          placeholder={texts.keyExample}
+          classNames={{ input: 'mono' }}
+          {...limitsOf('NewSource', 'mapping.key')}
+          {...form.getInputProps('key')}
+        />
+      )}
+      <Select
+        label={texts.event}
+        description={texts.eventHint}
+        placeholder={texts.chooseEvent}
+        data={(data?.events ?? []).map(({ path }) => path)}
+        searchable
+        {...form.getInputProps('event')}
+        value={event || null}
+        onChange={value => form.setFieldValue('event', value ?? '')}
+      />
+    </FormModal>
+  );
+}

@@ -1,0 +1,43 @@
+/** Texts of the console: settings of the guards. */
+
+import { isolated } from './isolated.ts';
+import type { Part } from './part.ts';
+
+export const texts = isolated({
+  guards: 'Guards',
+  guardsHint: 'What is far more than ever is held until someone decides.',
+  eventGuardsHint: 'When an occurrence waits for an approval, and how many triggers are too many.',
+  edit: 'Edit',
+  save: 'Save',
+  saved: 'Saved.',
+  choose: 'Default or limit',
+  byDefault: 'Default',
+  never: 'Never',
+  limit: 'More than',
+  numberOf: (label: Part) => `${label}, number`,
+  enterANumber: 'must be a whole number',
+  audience: 'Audience that needs an approval',
+  audienceHint: 'An occurrence with so many recipients waits until someone approves it. More than 0: each one does.',
+  audienceDefault: 'more than ten times the largest of 90 days, and than 1,000',
+  firstAudience: 'First audience that needs an approval',
+  firstAudienceHint: 'For events that were not triggered in the last 90 days.',
+  firstAudienceDefault: 'more than 5,000',
+  rate: 'Triggers in a minute that are too many',
+  rateHint: 'What is not urgent is then held until someone releases or drops it. Nothing is refused.',
+  rateDefault: 'more than 20 times the busiest hour of 30 days, and than 1,000',
+  urgentRate: 'Urgent triggers in a minute that are too many',
+  urgentRateHint: 'Everything is then held, urgent messages too.',
+  urgentRateDefault: 'more than five times as many',
+  firstRate: 'Triggers in a minute that are too many of what is new',
+  firstRateHint: 'For keys, applications and events created in the last 24 hours.',
+  firstRateDefault: 'more than 600,000',
+  expires: 'Wait for an approval for',
+  expiresHint: 'Then the occurrence fails. Such as 90m, 24h or 7d; at most 30d.',
+  fourEyes: 'Someone else has to approve',
+  fourEyesHint: 'Who triggered an occurrence cannot approve it.',
+  ofOrganization: 'Default',
+  isOff: 'Never',
+  recipients: 'Recipients',
+  triggers: 'Triggers in a minute',
+  urgentTriggers: 'Urgent triggers in a minute',
+});

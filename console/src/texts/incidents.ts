@@ -1,0 +1,66 @@
+/** Texts of the console: incidents. */
+
+import { countOf } from './count-of.ts';
+import { isolated } from './isolated.ts';
+import type { Part } from './part.ts';
+
+const number = new Intl.NumberFormat('en');
+
+export const texts = isolated({
+  incidents: 'Incidents',
+  description: 'What someone should take care of: alerts of your sources, and occurrences with steps.',
+  filter: 'Filter incidents',
+  status: 'Status',
+  open: 'Open',
+  silenced: 'Silenced',
+  acknowledged: 'Acknowledged',
+  snoozed: 'Snoozed',
+  resolved: 'Resolved',
+  /** The API counts up to 1,000. */
+  withCount: (status: Part, found: number) => `${status} ${number.format(found)}${found < 1_000 ? '' : '+'}`,
+  severity: 'Severity',
+  anySeverity: 'Any severity',
+  severities: { critical: 'Critical', error: 'Error', warning: 'Warning', info: 'Info' } as Record<string, string>,
+  source: 'Source',
+  anySource: 'Any source',
+  project: 'Project',
+  anyProject: 'Any project',
+  medians: (acknowledged: Part, resolved: Part) =>
+    `Last 7 days, median: ${acknowledged} to acknowledge, ${resolved} to resolve`,
+  none: 'none',
+  nothingOpen: 'Nothing is open',
+  nothingOpenHint: 'Alerts of your sources, and occurrences with steps, appear here until someone resolves them.',
+  connect: 'Connect a monitoring system',
+  nothingSilenced: 'Nothing is silenced',
+  nothingSilencedHint: 'Open incidents that match a silence wait here until it ends.',
+  nothingSnoozed: 'Nothing is snoozed',
+  nothingSnoozedHint: 'Incidents that someone snoozed wait here. They escalate again when their time comes.',
+  nothingFound: 'Nothing here',
+  nothingFoundHint: 'No incident has this status and matches the filters.',
+  keys: 'With the keyboard: j and k move, a acknowledges, s snoozes, u unacknowledges, r resolves.',
+  deletedEvent: 'Deleted event',
+  deletedNotification: 'Deleted notification',
+  triggers: (n: number) => countOf(n, 'report'),
+  openedAt: 'opened {time}',
+  lastSeen: 'last seen {time}',
+  members: (n: number) => countOf(n, 'alert'),
+  membersOf: (open: number, all: Part) => `${open} of ${all} open`,
+  acknowledgedBy: (by: Part, after: Part) => `Acknowledged by ${by} after ${after}`,
+  snoozedBy: (by: Part, until: Part) => `Snoozed by ${by} until ${until}`,
+  silencedUntil: (time: Part) => `Silenced until ${time}`,
+  resolvedBy: (by: Part, after: Part) => `Resolved by ${by} after ${after}`,
+  notStarted: 'Not started',
+  stepRunning: (step: Part) => `Step ${step} is being sent`,
+  stepDone: (step: Part) => `Step ${step} is done`,
+  nextStep: (step: Part) => `Step ${step} in`,
+  dueNow: 'a moment',
+  noFurtherStep: 'No further step',
+  noOneNotified: 'No one notified yet',
+  notified: (users: Part) => `Notified: ${users}`,
+  notifiedAndOthers: (users: Part) => `Notified: ${users} and others`,
+  alerts: 'Alerts',
+  alert: 'Alert',
+  states: { open: 'Open', acknowledged: 'Acknowledged', resolved: 'Resolved' } as Record<string, string>,
+  reports: 'Reports',
+  seen: 'Last seen',
+});

@@ -1,0 +1,37 @@
+/** Texts of the console: swaps of shifts. */
+import { isolated } from './isolated.ts';
+import type { Part } from './part.ts';
+
+export const texts = isolated({
+  swaps: 'Swaps',
+  hint: 'Someone asks the others to take a shift. The first who accepts gets it.',
+  newSwap: 'Ask for a swap',
+  save: 'Ask',
+  asked: 'The others were asked.',
+  none: 'No swaps',
+  noneHint: 'Ask who can take a shift, instead of giving it to someone.',
+  user: 'Who asks',
+  userHint: 'Has to be on call then.',
+  begins: 'Begins',
+  ends: 'Ends',
+  yourTimes: 'In your time zone',
+  message: 'Message',
+  messageExample: 'I am at a wedding.',
+  chooseAUser: 'Choose a user.',
+  enterABeginning: 'Enter when it begins.',
+  enterAnEnd: 'Enter when it ends.',
+  states: { open: 'Open', accepted: 'Accepted', withdrawn: 'Withdrawn', expired: 'Expired' } as Record<string, string>,
+  takenBy: (name: Part) => `taken by ${name}`,
+  accept: 'Accept',
+  acceptSwap: (name: Part) => `Accept the swap of ${name}`,
+  acceptTitle: (name: Part) => `Take the shift of ${name}`,
+  taking: 'On call',
+  takingHint: 'The user who takes the shift.',
+  take: 'Take the shift',
+  taken: (name: Part) => `${name} takes the shift.`,
+  withdraw: 'Withdraw',
+  withdrawSwap: (name: Part) => `Withdraw the swap of ${name}`,
+  withdrawQuestion: 'Withdraw this swap?',
+  withdrawHint: 'No one can accept it any longer.',
+  withdrawn: 'The swap was withdrawn.',
+});
