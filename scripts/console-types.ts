@@ -1,6 +1,6 @@
 /**
  * Generates the API types for the console from openapi.json, with openapi-typescript. Adds lists that the API only names: states, texts
- * of reasons and sign-in errors, defaults and limits of fields, channel types, webhook event types, time zones, and template tags and filters. Generated with every
+ * of reasons and sign-in errors, defaults and limits of fields, channel types, webhook event types, presets of sources, time zones, and template tags and filters. Generated with every
  * build, never committed.
  */
 
@@ -22,6 +22,7 @@ import {
 } from '../src/core/history/states.ts';
 import { filters } from '../src/core/render/template/filters.ts';
 import { tags } from '../src/core/render/template/template.ts';
+import { sourcePresets } from '../src/core/sources/presets/index.ts';
 
 const root = new URL('../', import.meta.url);
 const target = new URL('console/src/api-types.ts', root);
@@ -41,6 +42,10 @@ export async function writeConsoleTypes(): Promise<void> {
     formFieldsOf(JSON.parse(openapi)),
     listOf('media', media),
     listOf('webhookTypes', webhookTypes),
+    textsOf(
+      'sourcePresets',
+      Object.fromEntries(Object.entries(sourcePresets).map(([name, { title }]) => [name, title])),
+    ),
     listOf('timezones', listTimezones()),
     listOf('templateFilters', Object.keys(filters).sort()),
     listOf('templateTags', tags.filter(name => name !== '#').sort()),
@@ -82,8 +87,13 @@ const bodies = [
   'NewChannel',
   'NewCategory',
   'NewEvent',
+  'NewHeartbeat',
+  'NewWatch',
+  'WatchChanges',
   'NewLayout',
   'NewNotification',
+  'NewSchedule',
+  'NewSource',
   'NewWebhook',
   'OrganizationChanges',
 ];

@@ -44,7 +44,7 @@ export async function buildConsole(): Promise<boolean> {
       build: { outDir: fresh },
     } as const;
     const { output } = (await build(options)) as RolldownOutput;
-    await writeNotices(fresh, [...modulesOf(output), ...(await buildInbox(fresh))]);
+    await writeNotices(fresh, [...modulesOf(output), ...(await buildInbox(fresh)), ...(await buildWorker(fresh))]);
     await compress(fresh);
     await writeFile(path.join(fresh, 'sources.txt'), hash);
     // Files that change during the build are newer than this.
@@ -92,6 +92,48 @@ async function buildInbox(target: string): Promise<string[]> {
   return modules;
 }
 
+/** Pages that start without a connection: what they import is kept by the service worker. */
+const shellEntries = ['index.html', 'src/frame.tsx', 'src/pages/pager/pager.tsx', 'src/pages/pager/responses.tsx'];
+
+/** Builds the service worker of the pager, `/console-sw.js`, with the names of the files that it keeps; returns the files in it. */
+async function buildWorker(target: string): Promise<string[]> {
+  const { rolldown } = await import('rolldown');
+  const bundle = await rolldown({ input: path.join(folder, 'src/pager/worker.ts'), platform: 'browser' });
+  const { output } = await bundle.generate({ format: 'iife', minify: true });
+  await bundle.close();
+  const manifest = JSON.parse(await readFile(path.join(target, 'manifest.json'), 'utf8')) as Record<string, ViteChunk>;
+  const files = listShellFiles(manifest);
+  const index = await readFile(path.join(target, 'index.html'), 'utf8');
+  const code = output[0].code;
+  const version = createHash('sha256').update(index).update(files.join()).update(code).digest('hex').slice(0, 16);
+  const shell = JSON.stringify({ version, files });
+  await writeFile(path.join(target, 'console-sw.js'), `self.belfryShell=${shell};\n${code}`);
+  return modulesOf(output);
+}
+
+interface ViteChunk {
+  file: string;
+  imports?: string[];
+  css?: string[];
+  assets?: string[];
+}
+
+/** Returns the paths of the pages' files, of all that they import, and of the files in public/ that they show. */
+function listShellFiles(manifest: Record<string, ViteChunk>): string[] {
+  const found = new Set<string>();
+  const seen = new Set<string>();
+  const visit = (name: string): void => {
+    const chunk = manifest[name];
+    if (!chunk) throw new Error(`the build has no ${name}: see shellEntries in scripts/console.ts`);
+    if (seen.has(name)) return;
+    seen.add(name);
+    for (const file of [chunk.file, ...(chunk.css ?? []), ...(chunk.assets ?? [])]) found.add(`/${file}`);
+    chunk.imports?.forEach(visit);
+  };
+  shellEntries.forEach(visit);
+  return [...found, '/belfry.svg', '/icon-192.png', '/scheme.js'].sort();
+}
+
 function modulesOf(output: RolldownOutput['output']): string[] {
   return output.flatMap(one => (one.type === 'chunk' ? one.moduleIds : []));
 }
@@ -99,7 +141,7 @@ function modulesOf(output: RolldownOutput['output']): string[] {
 /** Compresses once instead of with every response: writes a `.br` and a `.gz` next to each file. */
 async function compress(target: string): Promise<void> {
   const brotli = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } };
-  const names = (await filesIn(target)).filter(name => /\.(js|css|svg)$/.test(name));
+  const names = (await filesIn(target)).filter(name => /\.(js|css|svg|webmanifest)$/.test(name));
   await Promise.all(
     names.map(async name => {
       const file = path.join(target, name);

@@ -1,11 +1,12 @@
 /**
  * Writes the generated files: schema.sql and src/db/connection/types.ts from migrations/, openapi.json from the routes, docs/providers/
- * from the providers. With --check it writes nothing and fails if one of them is out of date.
+ * from the providers, and the media type of Zabbix in deploy/. With --check it writes nothing and fails if one of them is out of date.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pino } from 'pino';
+import { addressPlaceholder, zabbixMediaType } from '../src/core/sources/zabbix-media-type.ts';
 import { migrate } from '../src/db/connection/migrate.ts';
 import { openDatabase } from '../src/db/connection/pool.ts';
 import { openEmbedded } from '../src/embedded/embedded.ts';
@@ -30,6 +31,7 @@ const files: Record<string, string> = {
   'src/db/connection/types.ts': schemaToTypes(schema),
   'openapi.json': await describeApi(),
   ...(await providerPages()),
+  'deploy/zabbix/media_belfry.yaml': zabbixMediaType(addressPlaceholder, ''),
 };
 
 const stale: string[] = [];

@@ -13,6 +13,7 @@ import { waitFor } from '../test/support/eventually.ts';
 import { startBelfry } from '../test/support/process.ts';
 import { buildConsole } from './console.ts';
 import { prepareBounce } from './screenshot-bounces.ts';
+import { acknowledgeOffline, preparePager } from './screenshot-pager.ts';
 import { preparePreferences, unsubscribeOnPage } from './screenshot-preferences.ts';
 
 const folder = fileURLToPath(new URL('../docs/images/', import.meta.url));
@@ -30,6 +31,8 @@ interface Screenshot {
   colorScheme?: 'light' | 'dark';
   width?: number;
   height?: number;
+  /** What is done on the page before it is captured. */
+  act?: (page: Page) => Promise<void>;
   /** Selector of the part to capture. Default: the visible window. */
   of?: string;
 }
@@ -47,7 +50,16 @@ try {
   const issue = `/o/demo/occurrences/${bounced.occurrence}`;
   const { body: notifications } = await ask({ path: '/api/o/demo/p/shop/a/web/e/order-paid/n/' });
 
-  const take = async ({ name, at, colorScheme = 'light', width = 1280, height = 800, of, prepare }: Screenshot) => {
+  const take = async ({
+    name,
+    at,
+    colorScheme = 'light',
+    width = 1280,
+    height = 800,
+    of,
+    prepare,
+    act,
+  }: Screenshot) => {
     if (!name.startsWith(prefix)) return;
     const viewport = { width, height };
     const context = await browser.newContext({
@@ -62,7 +74,9 @@ try {
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.waitForLoadState('networkidle', { timeout: 5_000 }).catch(() => {});
     await waitFor(`${name} to be loaded`, async () => (await page.locator(loading).count()) === 0 || undefined);
-    const file = { path: path.join(folder, `${name}.png`) };
+    await act?.(page);
+    // A button that was just pressed is shown at rest.
+    const file = { path: path.join(folder, `${name}.png`), animations: 'disabled' as const };
     await (of ? page.locator(of).first().screenshot(file) : page.screenshot(file));
     console.log(`docs/images/${name}.png`);
     await context.close();
@@ -75,6 +89,10 @@ try {
   }
   await take({ name: 'designer', at: `/o/demo/p/shop/a/web/e/order-paid/n/${notifications[0].id}` });
   await take({ name: 'bounced', prepare: () => prepareBounce(ask), height: 900 });
+  await preparePager(ask, email);
+  const phone = { at: '/o/demo/pager', width: 390, height: 844 };
+  await take({ name: 'pager', ...phone, colorScheme: 'dark' });
+  await take({ name: 'pager-offline', ...phone, colorScheme: 'dark', act: acknowledgeOffline });
   await preparePreferences(ask);
   await take({ name: 'preferences-categories', at: '/o/demo/categories', height: 480 });
   await take({ name: 'preferences-page', prepare: page => unsubscribeOnPage(ask, page), of: 'main' });
