@@ -7,8 +7,10 @@ import { writeFile } from 'node:fs/promises';
 import type { Ledger } from './ledger.ts';
 import { type Scenario, Skipped } from './scenario.ts';
 import { acknowledgedMeansStop } from './scenarios/acknowledged-means-stop.ts';
+import { acknowledgementsExpire } from './scenarios/acknowledgements-expire.ts';
 import { feedbackKilled, updatesKilled } from './scenarios/after-sending.ts';
 import { busyMachine } from './scenarios/busy-machine.ts';
+import { canaryKilled } from './scenarios/canary-killed.ts';
 import { clockSet } from './scenarios/clock-set.ts';
 import { connectionsCut } from './scenarios/connections-cut.ts';
 import { databaseRestarted } from './scenarios/database-restarted.ts';
@@ -22,16 +24,20 @@ import { answeringKilled, decidedKilled, storedKilled } from './scenarios/decidi
 import { digestKilled } from './scenarios/digest-killed.ts';
 import { diskFull } from './scenarios/disk-full.ts';
 import { hangingTenants } from './scenarios/hanging-tenants.ts';
+import { heldFailover } from './scenarios/held-failover.ts';
+import { heldKilled } from './scenarios/held-killed.ts';
 import { inboxStream } from './scenarios/inbox-stream.ts';
 import { fanOutList, fanOutNamed, fanOutOrganizations, fanOutScheduled } from './scenarios/large-fan-outs.ts';
 import { greylisting, rcptRefused, tlsErrors } from './scenarios/mail-server.ts';
 import { organizationMoved } from './scenarios/organization-moved.ts';
 import { outbox } from './scenarios/outbox.ts';
 import { patroniLeaderKilled, patroniSwitchover } from './scenarios/patroni.ts';
+import { personalKilled } from './scenarios/personal-killed.ts';
 import { powerCut } from './scenarios/power-cut.ts';
 import { primaryKilled, primaryReadOnly, primarySilent, standbyBehind } from './scenarios/primary-lost.ts';
 import { failover, provider5xx, providerLimits } from './scenarios/provider-refuses.ts';
 import { providerDrops, providerHangs } from './scenarios/provider-silent.ts';
+import { rateHeld } from './scenarios/rate-held.ts';
 import { rollingUpgrade } from './scenarios/rolling-upgrade.ts';
 import { slowReceiver } from './scenarios/slow-receiver.ts';
 import { slowStop } from './scenarios/slow-stop.ts';
@@ -45,6 +51,7 @@ import {
   optOutMeansStop,
   pauseMeansStop,
 } from './scenarios/stops.ts';
+import { storm } from './scenarios/storm.ts';
 import { stepsKilled, webhooksKilled } from './scenarios/work-killed.ts';
 import { serviceKilled, workerKilled } from './scenarios/worker-killed.ts';
 import { workerCutOff, workerFrozen, workerVanished, workerWoken } from './scenarios/worker-returns.ts';
@@ -98,6 +105,10 @@ const scenarios: Record<string, Scenario> = {
   'fan-out-list': fanOutList,
   'fan-out-organizations': fanOutOrganizations,
   'fan-out-scheduled': fanOutScheduled,
+  'held-killed': heldKilled,
+  'held-failover': heldFailover,
+  'canary-killed': canaryKilled,
+  'rate-held': rateHeld,
   'steps-killed': stepsKilled,
   'webhooks-killed': webhooksKilled,
   'updates-killed': updatesKilled,
@@ -110,6 +121,9 @@ const scenarios: Record<string, Scenario> = {
   'inbox-stream': inboxStream,
   outbox,
   'acknowledged-means-stop': acknowledgedMeansStop,
+  'acknowledgements-expire': acknowledgementsExpire,
+  'personal-killed': personalKilled,
+  storm,
   'organization-moved': organizationMoved,
   'rolling-upgrade': rollingUpgrade,
 };

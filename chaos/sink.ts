@@ -50,7 +50,7 @@ function receive(request: IncomingMessage, response: ServerResponse, path: strin
   const mode = modes.get(path) ?? 'ok';
   count++;
   const id = String(request.headers['webhook-id']);
-  const { title = '', text = '' } = JSON.parse(body) as { title?: string; text?: string };
+  const { title = '', text = '' } = readMessage(body);
   const record = (rows: Row[], answered: boolean) =>
     rows.push([id.split('.')[0]!, title, id, Date.now(), answered, text, path]);
   if (mode === 'limit' || mode === 'error') {
@@ -71,6 +71,13 @@ function receive(request: IncomingMessage, response: ServerResponse, path: strin
     record(received, true);
     setTimeout(() => response.end(), delayMs);
   }
+}
+
+/** Services have other formats: what they get is kept as it is. */
+function readMessage(body: string): { title?: string; text?: string } {
+  if (!body.startsWith('{')) return { text: decodeURIComponent(body.replaceAll('+', ' ')) };
+  const message = JSON.parse(body) as { title?: string; text?: string };
+  return message.text === undefined ? { text: body } : message;
 }
 
 async function trickle({ socket }: IncomingMessage, hidesStatus: boolean): Promise<void> {

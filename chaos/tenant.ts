@@ -13,6 +13,16 @@ export interface TenantOptions {
   events?: Record<string, Record<string, unknown>>;
   /** Endpoints of operational webhooks. */
   webhooks?: (sinkUrl: string) => Record<string, unknown>[];
+  /** When occurrences wait for an approval. By default none does: large fan-outs have no history. */
+  guard?: Record<string, unknown>;
+  /** More fields of each user, such as addresses. */
+  describeUser?: (index: number) => object;
+  /** Sources of alerts. */
+  sources?: readonly object[];
+  /** Who is on call. */
+  schedules?: readonly object[];
+  /** Members of further lists, by name. */
+  lists?: Readonly<Record<string, readonly string[]>>;
   /** Further organizations with the same recipients and events; their webhooks go to `/hook/SLUG` of the second origin. */
   organizations?: readonly string[];
 }
@@ -44,7 +54,17 @@ function describeTenant(
   slug: string,
   recipients: readonly string[],
   [sinkUrl, otherSinkUrl]: readonly [string, string],
-  { channel = 'hooks', timeoutMs, notification = {}, events = {}, ...more }: Omit<TenantOptions, 'organizations'>,
+  {
+    channel = 'hooks',
+    timeoutMs,
+    notification = {},
+    events = {},
+    sources,
+    schedules,
+    lists = {},
+    describeUser,
+    ...more
+  }: Omit<TenantOptions, 'organizations'>,
 ): object {
   const app: Channel = { slug: 'app', name: 'In the app', type: 'inbox', providers: [{ use: 'inbox' }] };
   const path = slug === 'chaos' ? '/hook' : `/hook/${slug}`;
@@ -55,6 +75,7 @@ function describeTenant(
     {
       slug: 'web',
       name: 'Web',
+      ...(sources && { sources }),
       events: Object.entries({ go: notification, ...events }).map(([slug, changes]) => ({
         slug,
         name: slug,
@@ -62,11 +83,15 @@ function describeTenant(
       })),
     },
   ];
-  const distribution_lists = [{ name: 'All', members: recipients }];
-  const projects = [{ slug: 'shop', name: 'Shop', distribution_lists, applications }];
-  const users = recipients.map(email => ({ email }));
+  const distribution_lists = Object.entries({ All: recipients, ...lists }).map(([name, members]) => ({
+    name,
+    members,
+  }));
+  const projects = [{ slug: 'shop', name: 'Shop', distribution_lists, ...(schedules && { schedules }), applications }];
+  const users = recipients.map((email, i) => ({ email, ...describeUser?.(i) }));
   const webhooks = more.webhooks?.(sinkUrl);
-  return { slug, name: slug, channels, users, projects, ...(webhooks && { webhooks }) };
+  const { guard = { audience: 'off' } } = more;
+  return { slug, name: slug, guard, channels, users, projects, ...(webhooks && { webhooks }) };
 }
 
 function describeNotification(channel: string, changes: Record<string, unknown>): object {

@@ -18,7 +18,7 @@ const steps = [
 ];
 const runs = 4;
 /** Time after the response for messages that a worker was sending at that moment. */
-const graceMs = 1_000;
+export const graceMs = 1_000;
 
 export const acknowledgedMeansStop: Scenario = {
   title: 'workers are killed with kill -9 while 500 escalations run and half of them are acknowledged',
@@ -63,7 +63,7 @@ export const acknowledgedMeansStop: Scenario = {
 };
 
 /** Returns the time of the 200 response. */
-async function acknowledge(stage: Stage, occurrence: string): Promise<number> {
+export async function acknowledge(stage: Stage, occurrence: string): Promise<number> {
   return waitFor('an acknowledgement to be accepted', async () => {
     const url = `${stage.alive('api')[0]!.address}/api/o/chaos/occurrence/${occurrence}/acknowledge/`;
     const response = await fetch(url, { method: 'POST', headers: { authorization: `Key ${stage.key}` } });

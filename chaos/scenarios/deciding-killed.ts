@@ -39,7 +39,7 @@ function killing(moment: Moment, what: string): Scenario {
           faultAt = Date.now();
           victim.process.kill('SIGKILL');
         });
-        await waitFor('a trigger to be decided before it is stored', async () => faultAt > 0, 30_000);
+        await waitFor('a trigger to be decided before it is stored', async () => faultAt > 0, 120_000);
         await waitFor('the database to notice', async () => (await stage.livingWorkers()) === 1);
         const leftBehind = await stage.leftBehind();
         await sleep(3_000 * scale);
