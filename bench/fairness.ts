@@ -60,7 +60,7 @@ function rowsOf(measure: string, times: number[], quiet: number[]): Row[] {
     measure: `a small trigger ${measure}, ${part === 0.5 ? 'p50' : 'p99'}`,
     value: quantile(times, part),
     unit: 'ms',
-    yardstick: quantile(quiet, part),
+    baseline: quantile(quiet, part),
     ...(part === 0.99 && { limit: { of: 'ratio' as const, max: 4 } }),
   }));
 }

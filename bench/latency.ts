@@ -10,6 +10,7 @@ import { compareQuietly } from './quiet.ts';
 import { quantile, type Row, type Scenario } from './scenario.ts';
 import { cpuMs, openPeer, openStage, postgresCpuMs } from './stage.ts';
 import { inBursts, steady, warmUpMessages } from './steady.ts';
+import { bodyOf, Stopwatch } from './stopwatch.ts';
 
 /** Triggers per second, and how many times the CPU time of only storing a trigger a message may take. */
 const rates = [
@@ -17,7 +18,6 @@ const rates = [
   { perSecond: 200, maxRatio: 2.5 },
 ];
 const secret = 'whsec_bWV0YWwgYmVsbHMgcmluZyBjbGVhcmx5';
-const timeoutMs = 30_000;
 
 export const latency: Scenario = {
   name: 'latency',
@@ -131,54 +131,5 @@ async function costOfStoring(
     return costs;
   } finally {
     await agent.close();
-  }
-}
-
-function bodyOf(n: number): string {
-  return JSON.stringify({ context: { n }, options: { recipients: ['ann@x.test'] } });
-}
-
-class Stopwatch {
-  readonly #url: string;
-  readonly #key: string;
-  readonly #agent = new Agent({ connections: 64 });
-  readonly #waiting = new Map<number, (at: number) => void>();
-  #next = 0;
-
-  constructor(url: string, key: string) {
-    this.#url = url;
-    this.#key = key;
-  }
-
-  arrived(n: number): void {
-    this.#waiting.get(n)?.(performance.now());
-    this.#waiting.delete(n);
-  }
-
-  /** Triggers once and returns the time until the peer has the message, in ms. */
-  async time(): Promise<number> {
-    const n = this.#next++;
-    const began = performance.now();
-    const arrival = new Promise<number>((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`message ${n} did not arrive`)), timeoutMs);
-      this.#waiting.set(n, at => {
-        clearTimeout(timer);
-        resolve(at);
-      });
-    });
-    const { origin, pathname } = new URL(this.#url);
-    const [response, at] = await Promise.all([
-      this.#agent.request({
-        origin,
-        path: pathname,
-        method: 'POST',
-        headers: { authorization: `Key ${this.#key}`, 'content-type': 'application/json' },
-        body: bodyOf(n),
-      }),
-      arrival,
-    ]);
-    await response.body.dump();
-    if (response.statusCode !== 201) throw new Error(`the trigger got a ${response.statusCode}`);
-    return at - began;
   }
 }

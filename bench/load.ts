@@ -12,11 +12,13 @@ export interface Job {
   /** Paths of the requests, used in rotation. */
   paths: string[];
   headers: Record<string, string>;
-  /** Bodies of the requests, used in rotation. */
+  /** Bodies of the requests, used in rotation; `uniqueMark` in them is another text in each request. */
   bodies: string[];
   connections: number;
   amount: number;
 }
+
+export const uniqueMark = '[unique]';
 
 export interface Outcome {
   perSecond: number;
@@ -58,6 +60,8 @@ export function openLoad(): Load {
 /** What is put under load, and what is read before and after each of its rounds. */
 export interface Subject {
   job: Omit<Job, 'amount'>;
+  /** Of a response that counts. Default: 201. */
+  status?: number;
   /** Returns the CPU time so far of each process of interest, in ms. */
   cpu?: () => Promise<Record<string, number>>;
 }
@@ -65,9 +69,9 @@ export interface Subject {
 export interface Measured {
   perSecond: number;
   p99: number;
-  /** Errors, and responses other than 201. */
+  /** Errors, and responses with another status. */
   failed: number;
-  /** Responses with 201 in all rounds, including the warm-up. */
+  /** Responses that count in all rounds, including the warm-up. */
   created: number;
   /** CPU time per request, in µs. */
   cpu: Record<string, number>;
@@ -109,10 +113,10 @@ export async function compare(
   subjects: readonly [Subject, Subject],
   { rounds, seconds, warmUp }: { rounds: number; seconds: number; warmUp: number },
 ): Promise<{ measured: [Measured, Measured]; spread: string }> {
-  const measure = async ({ job, cpu = async () => ({}) }: Subject, amount: number): Promise<Measured> => {
+  const measure = async ({ job, status = 201, cpu = async () => ({}) }: Subject, amount: number): Promise<Measured> => {
     const before: Record<string, number> = await cpu();
     const { perSecond, stats } = await load.run({ ...job, amount });
-    const created = stats.statusCodeStats['201']?.count ?? 0;
+    const created = stats.statusCodeStats[status]?.count ?? 0;
     return {
       perSecond,
       p99: stats.latency.p99,

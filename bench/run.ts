@@ -15,9 +15,11 @@ import { everyday } from './everyday.ts';
 import { fairness } from './fairness.ts';
 import { fanOut } from './fan-out.ts';
 import { feedback } from './feedback.ts';
+import { guards } from './guards.ts';
 import { addToHistory, type Entry, type History, judgedRows, rounded } from './history.ts';
 import { idle } from './idle.ts';
 import { inbox } from './inbox.ts';
+import { ingress } from './ingress.ts';
 import { instead } from './instead.ts';
 import { latency } from './latency.ts';
 import { ledger } from './ledger.ts';
@@ -25,6 +27,7 @@ import { listImport } from './list-import.ts';
 import { listing } from './listing.ts';
 import { longHistory } from './long-history.ts';
 import { mail } from './mail.ts';
+import { onCall } from './on-call.ts';
 import { writePage } from './page.ts';
 import { pages } from './pages.ts';
 import { preferences } from './preferences.ts';
@@ -33,6 +36,7 @@ import { retention } from './retention.ts';
 import { retries } from './retries.ts';
 import { scaleOut } from './scale-out.ts';
 import type { Options, Row, Scenario } from './scenario.ts';
+import { silences } from './silences.ts';
 import { writeSizing } from './sizing.ts';
 import { closeStages, settingsOfDatabase } from './stage.ts';
 import { terminalTable, wrap } from './terminal.ts';
@@ -45,10 +49,13 @@ export const scenarios: Scenario[] = [
   longHistory,
   backlog,
   triggers,
+  ingress,
   fairness,
   crowded,
+  guards,
   fanOut,
   preferences,
+  silences,
   mail,
   attachments,
   push,
@@ -65,6 +72,7 @@ export const scenarios: Scenario[] = [
   feedback,
   instead,
   pages,
+  onCall,
 ];
 
 export const files = {

@@ -102,7 +102,8 @@ async function configure(
   try {
     const applications = [{ slug: 'web', name: 'Web', events }];
     const projects = [{ slug: 'shop', name: 'Shop', applications, ...more }];
-    const organizations = [{ slug, name: slug, channels, projects }];
+    // Fan-outs without history would wait for an approval.
+    const organizations = [{ slug, name: slug, guard: { audience: 'off' }, channels, projects }];
     await applyConfiguration(runtime.deps, { organizations }, { prune: false });
     const { key } = await createKey(runtime.deps, slug, { name: 'bench', permissions: ['*'] });
     return key;
