@@ -12,7 +12,7 @@ import { eventually, hasProgram, run, Skipped, temporaryFolder } from './support
 /** Cover triggers, fan-outs, sending, retries, pauses and change notifications. */
 const tests = ['test/engine/engine.test.ts', 'test/configuration/pauses.test.ts'];
 /** Query plans differ between versions. Not run behind a pooler, where nothing is prepared. */
-const plans = ['test/engine/plans.test.ts'];
+const plans = ['test/engine/plans.test.ts', 'test/engine/on-call-plans.test.ts'];
 
 export async function checkDatabases(): Promise<string> {
   const bin = findPostgres();

@@ -1,4 +1,6 @@
 /** Runs the checks one after the other, prints each result, and exits with 1 if one failed. */
+import { checkAlertClients } from './alert-clients.ts';
+import { checkAlertmanager } from './alertmanager.ts';
 import { checkCells } from './cells.ts';
 import { checkChart } from './chart.ts';
 import { checkDatabases } from './databases.ts';
@@ -8,6 +10,7 @@ import { checkImage } from './image.ts';
 import { checkMailServers } from './mail-servers.ts';
 import { checkMetrics } from './metrics.ts';
 import { checkNext } from './next.ts';
+import { checkOnCall } from './on-call.ts';
 import { checkPackage } from './package.ts';
 import { Skipped } from './support.ts';
 
@@ -25,6 +28,9 @@ const checks: Record<string, () => Promise<string>> = {
   databases: checkDatabases,
   mail: checkMailServers,
   dkim: checkDkim,
+  'on-call': checkOnCall,
+  alertmanager: checkAlertmanager,
+  'alert-clients': checkAlertClients,
 };
 
 const selected = process.argv.slice(2);
@@ -36,7 +42,7 @@ if (unknown.length > 0) {
 for (const name of selected.length > 0 ? selected : Object.keys(checks)) {
   const began = performance.now();
   const report = (verdict: string, text: string) =>
-    console.log(`${verdict.padEnd(8)}${name.padEnd(10)}${((performance.now() - began) / 1000).toFixed(1)} s  ${text}`);
+    console.log(`${verdict.padEnd(8)}${name.padEnd(14)}${((performance.now() - began) / 1000).toFixed(1)} s  ${text}`);
   try {
     report('ok', await checks[name]!());
   } catch (error) {

@@ -64,6 +64,8 @@ export interface Server {
   address: string;
   output(): string;
   stop(): Promise<void>;
+  /** Ends it with SIGKILL. */
+  kill(): Promise<void>;
 }
 
 /** Starts `belfry serve` and waits until it listens. `argv` is the program and its arguments. */
@@ -85,6 +87,10 @@ export async function startServer(argv: string[], cwd: string, env: Record<strin
       child.kill('SIGTERM');
       const code = await ended;
       if (code !== 0) throw new Error(`belfry exited with ${code} after SIGTERM:\n${output.slice(-1_000)}`);
+    },
+    kill: async () => {
+      child.kill('SIGKILL');
+      await ended;
     },
   };
 }
