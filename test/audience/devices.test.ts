@@ -22,7 +22,7 @@ const ann = 'ann@x.test';
 const bob = 'bob@x.test';
 const device = (token: string, changes = {}) => ({ platform: 'android', app: 'com.acme.shop', token, ...changes });
 const iphone = device(appleToken, { platform: 'ios' });
-const open = (owner: 'organization' | 'project' = 'organization') => {
+const open = (owner: 'organization' | 'project' = 'organization', notification: object = {}) => {
   const { fcm, apns } = pushCases;
   const providers = [
     { use: 'fcm', ...fcm.settings(peer.url) },
@@ -32,7 +32,7 @@ const open = (owner: 'organization' | 'project' = 'organization') => {
     users: [ann, bob],
     members: [ann],
     [owner === 'project' ? 'projectChannels' : 'channels']: [{ slug: 'app', name: 'App', type: 'push', providers }],
-    notifications: [{ name: 'n', channels: ['app'], message: { subject: 'Hello', body: 'World' } }],
+    notifications: [{ name: 'n', channels: ['app'], message: { subject: 'Hello', body: 'World' }, ...notification }],
   });
 };
 const userOf = async (tenant: Tenant, who = ann) => {
@@ -109,7 +109,9 @@ test('each device gets a message by the provider that can reach it; one that is 
   expect(await disabled()).toEqual([]);
 });
 
-test('a device that the channel of a project cannot reach is suppressed for the project until it registers again', async () => {
+test('a device that the channel of a project cannot reach is suppressed for the project until it registers again', {
+  tags: ['sweep'],
+}, async () => {
   const tenant = await open('project');
   const post = await userOf(tenant);
   await post('devices/', device('a:gone'));
@@ -122,4 +124,18 @@ test('a device that the channel of a project cannot reach is suppressed for the 
   expect(await push()).toMatchObject({ disabled_at: null, suppression: { source: 'fcm', projects: ['shop'] } });
   await post('devices/', device('a:gone'));
   expect(await push()).toMatchObject({ disabled_at: null, suppression: null });
+});
+
+test('an urgent message is an alarm on a device, also when its notification is tested, and others are not', async () => {
+  const tenant = await open('organization', { priority: 'urgent' });
+  await (await userOf(tenant))('devices/', device('a:1'));
+  peer.reply = pushCases.fcm.answers.accepted;
+  peer.seen.length = 0;
+  await tenant.until(await tenant.trigger(), 'sent');
+  await tenant.until(await tenant.trigger({ priority: 'normal' }), 'sent');
+  const [{ id }] = (await tenant.ask({ path: `${tenant.event}n/` })).body;
+  const tested = { to: JSON.stringify(device('a:1')), channel: 'app' };
+  expect((await tenant.post(`${tenant.event}n/${id}/test/`, tested)).body).toMatchObject({ ok: true });
+  const levels = peer.seen.map(({ body }) => JSON.parse(body).message.apns.payload.aps['interruption-level']);
+  expect(levels).toEqual(['time-sensitive', undefined, 'time-sensitive']);
 });

@@ -1,4 +1,8 @@
-/** The rows that an import reads per line must not grow with the list, also while the statistics know only other lists. */
+/**
+ * The rows that an import reads per line must not grow with the list, also while the statistics know only other lists.
+ *
+ * @module-tag sweep
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ListRow } from '../../src/core/audience/list-file.ts';
 import { importMembers } from '../../src/db/audience/list-import.ts';

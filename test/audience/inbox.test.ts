@@ -117,7 +117,7 @@ describe('delivering', () => {
     await eventually(async () => {
       for (const one of await byChannel('app')) expect(one).toMatchObject({ detail: 'the database was unavailable' });
       expect((await byChannel('hooks')).map(one => one.status)).toEqual(['sent', 'sent']);
-    });
+    }, 20_000);
     // More rounds than a failing delivery has attempts.
     for (let round = 0; round < 10; round++) {
       await tenant.hurry();

@@ -109,7 +109,7 @@ test('a file with errors is refused with the rows named, or only its valid rows 
   expect((await ask({ path: `${list}count/` })).body.members).toBe(1);
 });
 
-test('an invalid file is refused with a helpful message', async () => {
+test('an invalid file is refused with a helpful message', { tags: ['sweep'] }, async () => {
   const list = await newList();
   expectProblem(await send(list, 'mail,name\na@x.test,b'), 400, 'request.invalid', [
     'row 1/mail',

@@ -7,8 +7,10 @@ import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { signPreferencesToken } from '../../src/core/message/recipient-links.ts';
 import { createSigner } from '../../src/lib/secrets/signer.ts';
-import { axeViolations, openBrowser, type Visit, visit } from '../support/browser.ts';
+import { axeViolations, openBrowser, takeScreenshots, type Visit, visit } from '../support/browser.ts';
 import { type EngineWorld, openWorld, sandbox, type Tenant } from '../support/sink.ts';
+
+const texts = { slug: 'texts', name: 'Texts', type: 'sms', providers: [{ use: 'sandbox' }] };
 
 let world: EngineWorld;
 let browser: Browser;
@@ -24,6 +26,17 @@ beforeAll(async () => {
       'all@x.test',
       'js@x.test',
       'quiet@x.test',
+      'rules@x.test',
+      'duty@x.test',
+      { email: 'dienst@x.test', locale: 'de', timezone: 'Europe/Berlin' },
+    ],
+    schedules: [
+      {
+        slug: 'primary',
+        name: 'Primary',
+        timezone: 'Europe/Berlin',
+        layers: [{ name: 'days', every: '1d', from: '2026-01-05T09:00', users: ['duty@x.test', 'dienst@x.test'] }],
+      },
     ],
     organization: {
       brand_color: '#ffcc00',
@@ -39,7 +52,7 @@ beforeAll(async () => {
         { slug: 'security', name: 'Security', kind: 'required' },
       ],
     },
-    channels: [sandbox, { slug: 'texts', name: 'Texts', type: 'sms', providers: [{ use: 'sandbox' }] }],
+    channels: [sandbox, texts],
     notifications: [{ channels: ['sandbox'] }],
   });
 });
@@ -142,9 +155,70 @@ test('recipients can set their own quiet hours and time zone, and invalid hours 
   expect((await tenant.ask({ path })).body.quiet_hours.to).toBe('06:15');
 });
 
-test('addresses are masked', async () => {
+test('recipients can set their own rules once they are used, and invalid rules are refused', async () => {
+  const path = `/api/o/${tenant.slug}/u/rules@x.test/profile/`;
+  const reach = async () => (await tenant.ask({ path })).body.reach;
+  const page = await open('rules@x.test', { javaScriptEnabled: false });
+  expect(await page.getByText('How alerts reach you').count()).toBe(0);
+  await tenant.apply({ channels: [sandbox, texts], notifications: [{ name: 'own', channels: ['personal'] }] });
+  await page.reload();
+  const field = (label: string) => page.getByLabel(label, { exact: true });
+  const save = async () => {
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Your settings were saved.').waitFor();
+  };
+  await field('Urgent 1: By').selectOption('SMS');
+  await field('Urgent 2: By').selectOption('Email');
+  await field('Urgent 2: After minutes').fill('1.5');
+  await field('Urgent 2: Times').fill('3');
+  await save();
+  const rules = { important: [{ by: 'sms' }, { by: 'email', after: '90s', repeat: 3 }] };
+  expect(await reach()).toEqual(rules);
+  // What the page shows is saved as it was, however it is written.
+  await tenant.ask({ method: 'PATCH', path, body: { reach: { normal: [{ by: 'email', after: '1h' }] } } });
+  await page.reload();
+  await save();
+  expect(await reach()).toEqual({ normal: [{ by: 'email', after: '1h' }] });
+  await field('Not urgent 1: After minutes').fill('');
+  await field('Not urgent 1: Times').fill('2');
+  await page.getByRole('button', { name: 'Save' }).click();
+  expect(await page.getByRole('alert').textContent()).toMatch(/needs minutes between two messages/);
+  await field('Not urgent 1: By').selectOption('–');
+  await save();
+  expect(await reach()).toBeNull();
+});
+
+test('addresses are masked, and can be verified', async () => {
   const page = await open('a@x.test');
-  expect(await page.getByRole('listitem').allTextContents()).toEqual(['Email: a••••@x•••.test', 'SMS: +1••••••00']);
+  const shown = (await page.getByRole('listitem').allTextContents()).map(text => text.replaceAll(/\s+/g, ' ').trim());
+  const offer = 'Not verified Send code';
+  expect(shown).toEqual([`Email: a••••@x•••.test ${offer}`, `SMS: +1••••••00 ${offer}`]);
+});
+
+test('recipients who are on call can say when they are away, and see what is wrong where they entered it', async () => {
+  const page = await open('duty@x.test', { javaScriptEnabled: false });
+  const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 16);
+  const field = (label: string) => page.getByLabel(label, { exact: true });
+  const add = page.getByRole('button', { name: 'Add absence' });
+  await field('Begins').fill(inDays(5));
+  await field('Ends').fill(inDays(4));
+  await field('Reason (optional)').fill('Holiday');
+  await add.click();
+  await page.getByText('Enter when it ends').waitFor();
+  await page.locator('input:focus').waitFor();
+  const wrong = page.locator('input[aria-invalid]');
+  expect(await wrong.getAttribute('id')).toBe(await page.locator('input:focus').getAttribute('id'));
+  expect(await wrong.getAttribute('aria-describedby')).toBe('ends_at-error');
+  expect(await field('Reason (optional)').inputValue()).toBe('Holiday');
+  await field('Ends').fill(inDays(9));
+  await add.click();
+  await page.getByText('The absence was added.').waitFor();
+  expect(await page.getByText('On call while away').count()).toBe(1);
+  await field('Address of the calendar').fill('https://127.0.0.1:1/ann.ics');
+  await page.getByRole('button', { name: 'Connect calendar' }).click();
+  await page.getByText('This calendar cannot be read').waitFor();
+  await page.getByRole('button', { name: /^Delete: / }).click();
+  await page.getByText('The absence was deleted.').waitFor();
 });
 
 const phone = { viewport: { width: 360, height: 740 }, isMobile: true };
@@ -160,6 +234,25 @@ test.each<[string, string, BrowserContextOptions, string]>([
   expect(await axeViolations(page)).toEqual([]);
   const width = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
   expect(width).toBe(0);
+});
+
+test.each<[string, BrowserContextOptions]>([
+  ['wide', { colorScheme: 'light' }],
+  ['on a phone', { ...phone, colorScheme: 'dark' }],
+])('absences have no accessibility violations: %s', { tags: ['sweep'] }, async (_how, options) => {
+  const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
+  for (const reason of ['Urlaub', `https://example.com/${'x'.repeat(100)}`]) {
+    const body = { starts_at: inDays(3), ends_at: inDays(6), reason };
+    await tenant.post(`/api/o/${tenant.slug}/u/dienst@x.test/absences/`, body);
+  }
+  const page = await open('dienst@x.test', options);
+  await page.getByLabel('Adresse des Kalenders').fill('https://127.0.0.1:1/ann.ics');
+  await page.getByRole('button', { name: 'Verbinden' }).click();
+  await page.getByText('Dieser Kalender lässt sich nicht lesen').waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  const width = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+  expect(width).toBe(0);
+  await takeScreenshots(page, 'preference-absences');
 });
 
 test('the page and its categories are shown in German', { tags: ['sweep'] }, async () => {

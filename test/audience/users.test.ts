@@ -116,6 +116,29 @@ test('a profile has an ETag, and an update of a stale profile is refused', async
   expect((await ask({ path })).body.first_name).toBe('joe');
 });
 
+test('personal rules are stored, replaced as a whole and removed, and mistakes are named', async () => {
+  const path = '/api/o/acme/u/joe@acme.test/profile/';
+  const patch = (reach: unknown) => ask({ method: 'PATCH', path, body: { reach } });
+  const reach = { normal: [{ by: 'email' }], important: [{ by: 'sms' }, { by: 'voice', after: '3m', repeat: 3 }] };
+  expect((await patch(reach)).body.reach).toEqual(reach);
+  expect((await ask({ path })).body.reach).toEqual(reach);
+  expect((await patch({ normal: [{ by: 'sms' }] })).body.reach).toEqual({ normal: [{ by: 'sms' }] });
+  expect((await patch({ normal: [] })).body.reach).toBeNull();
+  const wrong = async (rule: object, at: string) =>
+    expectProblem(await patch({ normal: [rule] }), 400, 'request.invalid', [at]);
+  for (const rule of [{ by: 'pigeon' }, { by: 'webhook' }, { by: 'sms', after: 'soon' }, { by: 'sms', repeat: 11 }]) {
+    const { status, body } = await patch({ normal: [rule] });
+    expect([status, Object.keys(body.errors)]).toEqual([400, [`reach/normal/0/${Object.keys(rule).at(-1)}`]]);
+  }
+  await wrong({ by: 'sms', repeat: 2 }, 'reach/normal/0/after');
+  await wrong({ by: 'sms', after: '7h', repeat: 2 }, 'reach/normal/0/after');
+  const many = {
+    important: [{ by: 'sms', after: '1m', repeat: 9 }, { by: 'email' }, { by: 'sms', after: '1h', repeat: 2 }],
+  };
+  expectProblem(await patch(many), 400, 'request.invalid', ['reach/important/2']);
+  expect((await ask({ path })).body.reach).toBeNull();
+});
+
 test('addresses can be disabled and enabled, and one with memberships is deleted only with cascade', async () => {
   const base = 'u/joe@acme.test/addresses/';
   const [email] = (await get(base)).body;

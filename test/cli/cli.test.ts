@@ -104,6 +104,17 @@ describe('help', () => {
     expect(flag.stdout).toContain('Usage: belfry trigger ORG/PRJ/APP/EVT');
   });
 
+  test('help shows each form of a command on one line, with all of its choices', async () => {
+    const { stdout } = await command(['help', 'snooze'], {});
+    expect(stdout).toContain(
+      'Usage: belfry snooze ORG OCCURRENCE (--for DURATION | --until TIME [--timezone ZONE]) [--json]\n',
+    );
+    const silence = await command(['help', 'silence'], {});
+    expect(silence.stdout).toMatch(
+      /^Usage: belfry silence .* \[--json\]\n {7}belfry silence ORG --end ID \[--json\]$/m,
+    );
+  });
+
   test('--version prints only the version', async () => {
     expect(await command(['--version'], {})).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
   });
@@ -449,6 +460,11 @@ describe('outcomes', () => {
       [['occurrences', 'acme', '--limit', '0'], /--limit must be a number from 1 to 500/],
       [['occurrences', 'acme', '--outcome', 'lost'], /--outcome must be one of scheduled/],
       [['occurrences', 'acme', '--since', 'soon'], /--since must be a time/],
+      [['occurrences', 'acme', '--since', '2026-02-30'], /--since must be a time/],
+      [
+        ['key', 'create', '--org', 'acme', '--name', 'k', '--permission', '*', '--expires', '2030-02-30T08:00:00Z'],
+        /--expires/,
+      ],
       [['why', 'acme', 'x', 'jane@acme.test'], /OCCURRENCE must be an identifier/],
       [['why', 'acme'], /name organization, occurrence and user/],
       [['completion', 'tcsh'], /choose bash, zsh or fish/],
@@ -463,7 +479,7 @@ test('the completion of bash offers commands, verbs and options', async () => {
     const line = `COMP_WORDS=(belfry ${words.map(word => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}; _belfry`;
     return (await run('bash', ['-c', `${stdout}\n${line}; echo "\${COMPREPLY[*]}"`])).stdout.trim();
   };
-  expect(await complete('si')).toBe('simulate');
+  expect(await complete('sim')).toBe('simulate');
   expect(await complete('key', 'cr')).toBe('create');
   expect(await complete('key', '--ex')).toBe('--expires');
   expect(await complete('trigger', '--lo')).toBe('--local');
@@ -475,7 +491,7 @@ test('the completions of zsh and fish are valid in their shells', { tags: ['swee
   );
   expect(zsh).toBe(`autoload -U +X compinit bashcompinit && compinit && bashcompinit\n${bash}`);
   const quoted = /'(?:[^'\\]|\\.)*'/.source;
-  const line = new RegExp(`^complete -c belfry -n (\\w+|${quoted})( -f)?( -a [a-z]+| -l [a-z-]+)( -d ${quoted})?$`);
+  const line = new RegExp(`^complete -c belfry -n (\\w+|${quoted})( -f)?( -a [a-z-]+| -l [a-z-]+)( -d ${quoted})?$`);
   for (const each of fish!.trim().split('\n')) expect(each).toMatch(line);
   for (const [shell, script] of [['zsh', zsh!] as const, ['fish', fish!] as const]) {
     const isInstalled = await run(shell, ['--version']).then(

@@ -1,25 +1,33 @@
 /** bin/belfry.js: how the command `belfry` finds a Node.js to run on. */
 import { spawn } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { waitFor } from '../support/eventually.ts';
 import { cleanEnv, root } from '../support/process.ts';
 
-const launcher = path.join(root, 'bin/belfry.js');
 /** A Node.js that reports an old version. */
 const old = `data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.0.0'}})`;
 
 let folder: string;
+/** An installed package, which has no Node.js. */
+let installed: string;
 let wanted: string;
 beforeEach(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'belfry-launcher-'));
+  installed = await mkdtemp(path.join(tmpdir(), 'belfry-installed-'));
+  for (const name of ['bin', 'package.json'])
+    await cp(path.join(root, name), path.join(installed, name), { recursive: true });
+  await symlink(path.join(root, 'dist'), path.join(installed, 'dist'));
   wanted = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')).devDependencies.node;
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
+afterEach(async () => {
+  for (const each of [folder, installed]) await rm(each, { recursive: true, force: true });
+});
 
 function launch(args: string[], options: { isOld: boolean; npm?: string }) {
+  const launcher = path.join(installed, 'bin/belfry.js');
   const env = cleanEnv({ XDG_CACHE_HOME: folder, ...(options.npm ? { PATH: options.npm } : {}) });
   const child = spawn(process.execPath, [...(options.isOld ? ['--import', old] : []), launcher, ...args], { env });
   let output = '';
@@ -43,8 +51,11 @@ test('runs on the installed Node.js when it is recent enough, and downloads noth
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('runs on a previously downloaded Node.js when the installed one is too old, and passes its exit code on', async () => {
-  const bin = path.join(folder, `belfry/node-${wanted}/bin`);
+test.each([
+  ['a previously downloaded Node.js', () => path.join(folder, `belfry/node-${wanted}/bin`)],
+  ['the Node.js among the packages of a clone', () => path.join(installed, 'node_modules/node/bin')],
+])('runs on %s when the installed one is too old, and passes its exit code on', async (_, find) => {
+  const bin = find();
   await mkdir(bin, { recursive: true });
   // Records that this one was executed.
   await writeFile(path.join(bin, 'node'), `#!/bin/sh\ntouch ${folder}/ran\nshift 2\nexec ${process.execPath} "$@"\n`);

@@ -218,7 +218,7 @@ describe('a retry', () => {
     await expect(waiting).rejects.toThrow('enough');
   });
 
-  test('follows a request that times out', async () => {
+  test('follows a request that times out', { tags: ['sweep'] }, async () => {
     const { url, seen } = await network(() => {});
     await client({ url }).trigger(event, {}, { timeoutMs: 3_000 });
     expect(seen).toHaveLength(2);

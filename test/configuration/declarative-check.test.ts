@@ -122,7 +122,7 @@ describe('a document is refused, with the invalid field, for', () => {
       `${notification}/recipients`,
       {},
       `${notification}/recipients`,
-      /at least one of list, users, trigger/,
+      /at least one of list, users, schedule, offset, trigger/,
     ],
     [
       'an unknown list',

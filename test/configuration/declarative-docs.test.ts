@@ -18,6 +18,11 @@ const blocks = text.split(/^## /m).flatMap(part => {
 const env = {
   SMTP_PASSWORD: 'swordfish swordfish',
   HOOK_SECRET: webhookSecret,
+  BUILDS_TOKEN: 't'.repeat(32),
+  BUILDS_SECRET: 'ci:sesame',
+  ZABBIX_TOKEN: 'z'.repeat(64),
+  TICKETS_TOKEN: 'sesame',
+  MONITOR_URL: 'https://monitor.test/ping/1',
   TWILIO_ACCOUNT_SID: `AC${'0'.repeat(32)}`,
   TWILIO_AUTH_TOKEN: '1'.repeat(32),
 };
@@ -27,7 +32,7 @@ type Part = Record<string, unknown>;
 /** Wraps a part of a file in the document that it needs. */
 function complete(part: Part): Part {
   if (part.organizations) return part;
-  const { channels, users, layouts, distribution_lists, applications, notifications, ...words } = part;
+  const { channels, users, layouts, distribution_lists, schedules, applications, notifications, ...words } = part;
   const sandbox = (slug: string, type: string) => ({ slug, name: slug, type, providers: [{ use: 'sandbox' }] });
   const notification = {
     name: 'n',
@@ -41,9 +46,16 @@ function complete(part: Part): Part {
     slug: 'shop',
     name: 'Shop',
     distribution_lists: distribution_lists ?? [{ name: 'Customers' }],
+    ...(schedules ? { schedules } : {}),
     applications: applications ?? [{ slug: 'web', name: 'Web', events: [event] }],
   };
-  const usual = [sandbox('mail', 'email'), sandbox('hooks', 'webhook'), sandbox('texts', 'sms')];
+  const slack = {
+    slug: 'team-slack',
+    name: 'Team',
+    type: 'slack',
+    providers: [{ use: 'slack', token: 'xoxb-12345678' }],
+  };
+  const usual = [sandbox('mail', 'email'), sandbox('hooks', 'webhook'), sandbox('texts', 'sms'), slack];
   const own = { channels: channels ?? usual, layouts: layouts ?? [{ name: 'plain', body: '{{ content }}' }] };
   // Without the notification, which would name a channel that the example does not have.
   const projects = channels ? {} : { projects: [project] };

@@ -177,7 +177,9 @@ test('asks for a public address for promotional mail only if it is sent', async 
   expect(await find()).toMatchObject({ ok: false });
 });
 
-test('warns about a name in EHLO that does not resolve, without failing, and within seconds', async () => {
+test('warns about a name in EHLO that does not resolve, without failing, and within seconds', {
+  tags: ['sweep'],
+}, async () => {
   const dns = await openZoneServer();
   onTestFinished(() => dns.close());
   const smtp = { use: 'smtp', host: 'mail.acme.test', from: 'a@acme.test' };

@@ -162,7 +162,10 @@ describe('applying', () => {
       details: {
         fields: {
           'organizations/0/projects/0/channels': expect.anything(),
-          'organizations/0/projects/0/distribution_lists': [expect.stringMatching(/removes list All of them/)],
+          'organizations/0/projects/0/distribution_lists': [
+            'removes list All of them / really, which schedule needed/shop/primary still uses',
+            'removes list All of them / really, which needed/shop/web/paid/everyone still uses',
+          ],
         },
       },
     });

@@ -144,7 +144,7 @@ describe('an object that notifications use', () => {
     expect((await del(path)).body).toEqual({ deleted: { layouts: 1 } });
   });
 
-  test('the error names at most twenty notifications', async () => {
+  test('the error names at most twenty notifications', { tags: ['sweep'] }, async () => {
     await make('/api/o/acme/c/', { slug: 'busy', name: 'Busy', type: 'telegram', ...sandbox });
     for (let i = 0; i < 22; i++) await make(`${event}n/`, words({ name: `busy-${i}`, channels: ['busy'] }));
     const { body } = await del('/api/o/acme/c/busy/');

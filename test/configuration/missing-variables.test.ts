@@ -33,7 +33,7 @@ async function counted(): Promise<number> {
   return Number(/^belfry_missing_variables_total (\d+)$/m.exec(metrics)![1]);
 }
 
-test('each delivery counts once per missing variable, and in the metric', async () => {
+test('each delivery counts once per missing variable, and in the metric', { tags: ['sweep'] }, async () => {
   const tenant = await tenantWith({ subject: '{{ user.email }}', body: '{{ order.total }} {{ n }} {{ n }}' });
   const before = await counted();
   await tenant.outcomes(await tenant.trigger({}, { n: 1 }));
@@ -46,7 +46,7 @@ test('each delivery counts once per missing variable, and in the metric', async 
   expect(Math.abs(Date.now() - row!.last_at.getTime())).toBeLessThan(60_000);
 });
 
-test.concurrent('a delivery that takes several attempts counts once', async () => {
+test.concurrent('a delivery that takes several attempts counts once', { tags: ['sweep'] }, async () => {
   const tenant = await tenantWith({ subject: '{{ user.email }}', body: '{{ order }}' });
   tenant.answer({ status: 503 });
   const id = await tenant.trigger();
@@ -57,7 +57,9 @@ test.concurrent('a delivery that takes several attempts counts once', async () =
   expect(await known(tenant)).toEqual(['order 2 v1']);
 });
 
-test.concurrent('optional variables, and messages that fail because of them, do not count', async () => {
+test.concurrent('optional variables, and messages that fail because of them, do not count', {
+  tags: ['sweep'],
+}, async () => {
   const quiet = await tenantWith({ body: '{{ order | default: "none" }}{% if order %}{{ order }}{% endif %}' });
   await quiet.outcomes(await quiet.trigger());
   expect(await known(quiet)).toEqual([]);
@@ -66,7 +68,7 @@ test.concurrent('optional variables, and messages that fail because of them, do 
   expect(await known(strict)).toEqual([]);
 });
 
-test.concurrent('simulating or viewing a message counts nothing', async () => {
+test.concurrent('simulating or viewing a message counts nothing', { tags: ['sweep'] }, async () => {
   const tenant = await world.tenant({
     users: people.slice(0, 1),
     channels: [sandbox],

@@ -22,6 +22,7 @@ const entry = (name: string, more: object = {}) => ({
   message: { subject: 'Paid', body: 'Thank you, {{ user.first_name }}.' },
   ...more,
 });
+const compared = (b: object) => ({ first: 10, variants: { winner_by: 'clicks', b } });
 const make = async (name: string, more: object = {}) => {
   const answer = await ask({ method: 'POST', path: `${event}n/`, body: entry(name, more) });
   return { ...answer, path: `${event}n/${answer.body.id}/` };
@@ -45,6 +46,9 @@ describe('a notification', () => {
       ...more,
       active: true,
       digest: null,
+      acknowledgement_expires: null,
+      ack: null,
+      canary: null,
       steps: null,
       give_up_after: null,
       notify_resolved: false,
@@ -111,6 +115,24 @@ describe('a notification', () => {
       'overrides/pigeon',
       'request.invalid',
     ],
+    [
+      'an override of an unknown channel in a second variant',
+      { canary: compared({ message: { body: 'x' }, overrides: { pigeon: { body: 'x' } } }) },
+      'canary/variants/b/overrides/pigeon',
+      'request.invalid',
+    ],
+    [
+      'a second variant whose template does not parse',
+      { canary: compared({ message: { subject: '{{ b' } }) },
+      'canary/variants/b/message/subject',
+      'template.invalid',
+    ],
+    [
+      'a second variant without texts',
+      { canary: compared({ message: {} }) },
+      'canary/variants/b/message',
+      'request.invalid',
+    ],
     ['a template that does not parse', { message: { body: 'a\n{{ b' } }, 'message/body', 'template.invalid'],
     ['an unknown filter of templates', { message: { body: '{{ a | b }}' } }, 'message/body', 'template.invalid'],
   ])('is refused with %s', async (_what, more, field, code) => {
@@ -125,6 +147,55 @@ describe('a notification', () => {
   test('is refused with the line and column of a template mistake', async () => {
     const { body } = await make('wrong', { message: { body: 'First line\n  {{ b' } });
     expect(body.errors['message/body']).toEqual([expect.stringMatching(/^line 2, column 3: /)]);
+  });
+});
+
+describe('the second variant of a message', () => {
+  const texts = { message: { subject: 'Thanks', locales: { DE: { subject: 'Danke' } } } };
+
+  test('is stored with each version of the message, also if only it changes', async () => {
+    const { path, body } = await make('compared', { canary: compared(texts) });
+    expect(body).toMatchObject({ canary: compared(texts), version: 1 });
+    const version = async (n: number) => (await ask({ path: `${path}versions/${n}/` })).body;
+    expect((await version(1)).variant).toEqual({
+      message: { subject: 'Thanks', locales: { de: { subject: 'Danke' } } },
+      overrides: {},
+    });
+    const changed = await ask({
+      method: 'PATCH',
+      path,
+      body: { canary: compared({ message: { body: 'Thank you' } }) },
+    });
+    expect(changed.body.version).toBe(2);
+    expect((await version(2)).variant.message).toEqual({ body: 'Thank you' });
+    const rewritten = await ask({ method: 'PUT', path: `${path}message/`, body: { message: { body: 'New' } } });
+    expect(rewritten.body).toMatchObject({ version: 3, canary: compared({ message: { body: 'Thank you' } }) });
+    expect(await version(3)).toMatchObject({ message: { body: 'New' }, variant: { message: { body: 'Thank you' } } });
+    const without = await ask({ method: 'PATCH', path, body: { canary: { first: 10 } } });
+    expect(without.body).toMatchObject({ version: 4, canary: { first: 10 } });
+    expect((await version(4)).variant).toBeUndefined();
+  });
+
+  test('cannot be changed without the permission to write messages', async () => {
+    const { path } = await make('guarded', { canary: compared(texts) });
+    const limited = asker(service.address, tenants.acme.keys.without['template:write']);
+    const change = (canary: object) => limited({ method: 'PATCH', path, body: { canary } });
+    expect((await change({ ...compared(texts), first: 20 })).status).toBe(200);
+    expect((await change(compared({ message: { body: 'x' } }))).body).toMatchObject({
+      status: 403,
+      code: 'key.permission',
+    });
+  });
+
+  test('keeps a channel that its overrides name from being deleted', async () => {
+    const channel = { slug: 'letters', name: 'Letters', type: 'email', providers: [{ use: 'sandbox' }] };
+    expect((await ask({ method: 'POST', path: '/api/o/acme/c/', body: channel })).status).toBe(201);
+    const overrides = { letters: { body: 'x' } };
+    const { path } = await make('lettered', { canary: compared({ message: { body: 'y' }, overrides }) });
+    const remove = () => ask({ method: 'DELETE', path: '/api/o/acme/c/letters/' });
+    expect((await remove()).body.code).toBe('resource.in_use');
+    expect((await ask({ method: 'DELETE', path })).status).toBe(200);
+    expect((await remove()).status).toBe(200);
   });
 });
 

@@ -29,6 +29,8 @@ test('settings are retrieved and updated, and absent ones are kept', async () =>
     timezone: null,
     quiet_hours: null,
     max_per_day: null,
+    guard: null,
+    service_levels: null,
     two_factor_required: false,
     created_at: expect.any(String),
   });

@@ -125,7 +125,9 @@ test('the reason of a pause is shown wherever the pause is, and cleared on resum
   }
 });
 
-test('the command line pauses exactly what is named, with the database and with a server', async () => {
+test('the command line pauses exactly what is named, with the database and with a server', {
+  tags: ['sweep'],
+}, async () => {
   const tenant = await world.tenant({ users: ['a@x.test'] });
   const { deps, url } = world.service.runtime;
   const { key } = await createKey(deps, tenant.slug, { name: 'cli', permissions: ['*'] });

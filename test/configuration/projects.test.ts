@@ -31,6 +31,7 @@ describe('creating', () => {
     expect(application.body).toEqual({
       slug: 'app',
       name: 'App',
+      guard: null,
       paused: false,
       paused_reason: null,
       created_at: expect.any(String),
@@ -42,6 +43,7 @@ describe('creating', () => {
       ...body,
       category: 'general',
       context_schema: null,
+      guard: null,
       sample_context: null,
       paused: false,
       paused_reason: null,
@@ -144,7 +146,7 @@ describe('updating', () => {
   });
 });
 
-test('an update reads only the objects on its path', async () => {
+test('an update reads only the objects on its path', { tags: ['sweep'] }, async () => {
   const { db } = service.runtime.deps;
   const { id, applicationId } = tenants.rival;
   const rows = Array.from({ length: 5_000 }, (_, i) => ({

@@ -69,7 +69,8 @@ test('the API returns recipients and messages only with user:read, and counts to
   try {
     const { deps } = service.runtime;
     await declare('told', [{}], users, service.runtime);
-    const asked = { method: 'POST', path: '/api/o/told/p/shop/a/web/e/go/simulate/', body: { context: {} } };
+    const at = new Date(Date.now() + 60_000).toISOString();
+    const asked = { method: 'POST', path: '/api/o/told/p/shop/a/web/e/go/simulate/', body: { context: {}, at } };
     const simulateAs = async (permissions: string[]) => {
       const { key } = await createKey(deps, 'told', { name: permissions.join(), permissions });
       return ask(service.address, { ...asked, key });

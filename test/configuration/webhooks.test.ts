@@ -65,7 +65,9 @@ test.concurrent('sent and failed deliveries are reported with ids and links, wit
   expect(receiver.peer.seen.every(({ body }) => !body.includes('x.test'))).toBe(true);
 });
 
-test.concurrent('no messages are stored for types and organizations without a subscription', async () => {
+test.concurrent('no messages are stored for types and organizations without a subscription', {
+  tags: ['sweep'],
+}, async () => {
   const [one, other] = [await world.tenant({ users }), await world.tenant({ users })];
   const receiver = await open(one, ['delivery.failed']);
   const ids = [await one.trigger(), await other.trigger()];
@@ -75,7 +77,7 @@ test.concurrent('no messages are stored for types and organizations without a su
   expect(receiver.peer.seen).toEqual([]);
 });
 
-test.concurrent('every way in which an occurrence ends is reported once', async () => {
+test.concurrent('every way in which an occurrence ends is reported once', { tags: ['sweep'] }, async () => {
   const tenant = await world.tenant({ users, notifications: [{ filter: 'yes' }] });
   const receiver = await open(tenant, ['occurrence.completed']);
   const filtered = await tenant.trigger();
@@ -116,7 +118,9 @@ test('a fan-out of several pages reports each delivery and its end', { tags: ['s
   expect(counts).toEqual({ sent: 1_200, distinct: 1_200, completed: 1 });
 });
 
-test.concurrent('an acknowledgement, a resolution and the end of an escalation are reported', async () => {
+test.concurrent('an acknowledgement, a resolution and the end of an escalation are reported', {
+  tags: ['sweep'],
+}, async () => {
   const steps = [{ channels: ['hooks'] }, { after: '1h', channels: ['hooks'] }];
   const tenant = await world.tenant({ users, notifications: [{ steps }] });
   const receiver = await open(tenant, ['occurrence.acknowledged', 'occurrence.resolved', 'occurrence.completed']);
@@ -135,7 +139,9 @@ test.concurrent('an acknowledgement, a resolution and the end of an escalation a
   expect((await receiver.until('occurrence.completed', 2))[1]!.data).toMatchObject({ occurrence: again });
 });
 
-test.concurrent('an address that is gone, and one that a user disables, are reported by their ids', async () => {
+test.concurrent('an address that is gone, and one that a user disables, are reported by their ids', {
+  tags: ['sweep'],
+}, async () => {
   const addresses = [{ name: 'webhook', value: `${world.peer.url}/gone/hook` }];
   const channels = [
     {
@@ -235,7 +241,9 @@ test('a message whose worker died is reported as unknown if the channel holds it
   expect((await receiver.until('occurrence.completed', 1))[0]!.data).toMatchObject({ outcome: 'unknown' });
 });
 
-test('an instance-wide webhook receives the events of every organization until it is reset', async () => {
+test('an instance-wide webhook receives the events of every organization until it is reset', {
+  tags: ['sweep'],
+}, async () => {
   const [ops, other] = [await world.tenant({ users }), await world.tenant({ users })];
   const receiver = await open(ops, ['occurrence.completed']);
   const env = { DATABASE_URL: world.service.runtime.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' };

@@ -39,6 +39,15 @@ beforeAll(async () => {
   layoutId = (await ask({ method: 'POST', path: '/api/o/demo/l/', body: layout })).body.id;
   const category = { slug: 'news', name: 'News', kind: 'promotional', default: true };
   expect((await ask({ method: 'POST', path: '/api/o/demo/categories/', body: category })).status).toBe(201);
+  const source = { slug: 'monitoring', name: 'Monitoring', use: 'formatted', routes: [{ event: 'order-paid' }] };
+  const made = await ask({ method: 'POST', path: '/api/o/demo/p/shop/a/web/sources/', body: source });
+  expect(made.status).toBe(201);
+  for (const [alert_uid, state] of [
+    ['disk', 'alerting'],
+    ['disk', 'alerting'],
+    [undefined, 'ok'],
+  ])
+    await ask({ method: 'POST', path: new URL(made.body.url).pathname, body: { alert_uid, title: alert_uid, state } });
   const webhook = { slug: 'palette', name: 'Palette', url: 'https://hooks.example.com/', types: ['delivery.failed'] };
   expect((await ask({ method: 'POST', path: '/api/o/demo/webhooks/', body: webhook })).status).toBe(201);
   listId = (await ask({ path: '/api/o/demo/p/shop/d/' })).body[0].id;
@@ -56,7 +65,10 @@ const pages: Record<string, () => string> = {
   overview: () => '/o/demo',
   occurrences: () => '/o/demo/occurrences',
   activity: () => '/o/demo/activity',
-  escalations: () => '/o/demo/escalations',
+  incidents: () => '/o/demo/incidents',
+  pager: () => '/o/demo/pager',
+  sources: () => '/o/demo/sources',
+  source: () => '/o/demo/sources/shop/web/monitoring',
   'one occurrence': () => `/o/demo/occurrences/${occurrence}`,
   events: () => '/o/demo/p/shop/events',
   event: () => web,

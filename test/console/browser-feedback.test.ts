@@ -17,6 +17,7 @@ import { axeViolations, openBrowser, signIn, takeScreenshots, type Visit, visit 
 import { testService } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { runSql } from '../support/sql.ts';
+import { bot } from '../support/teams.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 });
 
@@ -63,6 +64,29 @@ test('a channel shows where its service posts pressed buttons', async () => {
   await section.getByText('until then, all of them are refused').waitFor();
   expect(await axeViolations(page)).toEqual([]);
   await takeScreenshots(page, 'interactions-channel');
+});
+
+test('a Teams bot is created in the form of its settings, and its page shows the messaging endpoint', async () => {
+  await page.goto('/o/demo/new-channel');
+  await page.getByRole('button', { name: /^Microsoft Teams/ }).click();
+  await page.getByRole('button', { name: /^Teams bot/ }).click();
+  await page.getByLabel('Name').first().fill('On-call Teams');
+  await takeScreenshots(page, 'teams-new');
+  await page.getByLabel('App ID').fill('not an ID');
+  await page.getByRole('textbox', { name: 'App secret' }).fill('hush~secret-of-the-bot');
+  await page.getByLabel('Tenant ID').fill(bot.tenant_id);
+  await page.getByRole('button', { name: 'Create channel' }).click();
+  await page.getByText('must be an ID such as 0d569679-ab9d-479a-b0d8-238b6e6b1149').waitFor();
+  await page.getByLabel('App ID').fill(bot.app_id);
+  await page.getByRole('button', { name: 'Create channel' }).click();
+  await page.waitForURL(/\/channels\/on-call-teams/);
+  await page.goto('/o/demo/channels/on-call-teams');
+  const section = page.getByRole('region', { name: 'Buttons and replies' });
+  await section.getByText(/\/interactions\/[0-9a-f]{64}\/teams\//).waitFor();
+  await section.getByText(/messaging endpoint of the bot/).waitFor();
+  expect(await section.getByText('until then, all of them are refused').count()).toBe(0);
+  expect(await axeViolations(page)).toEqual([]);
+  await takeScreenshots(page, 'teams-channel');
 });
 
 test('a channel shows the address to enter at the service, and a delivery shows that it bounced', async () => {

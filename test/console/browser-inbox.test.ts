@@ -277,7 +277,7 @@ test('two tabs share one stream and stay in sync, even after the first one is cl
   expect(await arrived(second)).toEqual(['Order 1', 'Order 2']);
 });
 
-test('a broken connection resumes without loss or duplicates', async () => {
+test('a broken connection resumes without loss or duplicates', { tags: ['sweep'] }, async () => {
   await fresh();
   const page = await openTab();
   await isLive();
@@ -312,7 +312,7 @@ test('continues with a new token when the first one has expired', { tags: ['swee
   await eventually(async () => expect(await arrived(page)).toEqual(['Order 1', 'Order 2']), 10_000);
 });
 
-test('archives, filters, marks all as read and runs actions', async () => {
+test('archives, filters, marks all as read and runs actions', { tags: ['sweep'] }, async () => {
   await fresh({ actions });
   for (const n of [1, 2, 3]) await tenant.outcomes(await send(n));
   const page = await openTab();

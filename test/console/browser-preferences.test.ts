@@ -9,7 +9,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Demo } from '../../src/services/operations/demo/demo.ts';
 import type { Ask } from '../support/api.ts';
-import { axeViolations, visit } from '../support/browser.ts';
+import { axeViolations, takeScreenshots, visit } from '../support/browser.ts';
 import { type DemoConsole, openDemoConsole } from '../support/demo-console.ts';
 import { waitFor } from '../support/eventually.ts';
 
@@ -416,4 +416,45 @@ test('a digest is set up and explained in the designer, and its event lists open
   await page.goto(eventPage);
   await section('Open digests').getByRole('link', { name: 'ada@demo.test' }).waitFor();
   await expectAccessible();
+});
+
+test('an administrator sets the personal rules of a user, sees mistakes at their rows, and overwrites no one’s changes', async () => {
+  const profile = `${user('grace')}profile/`;
+  const rules = section('Personal rules');
+  await page.goto(person('grace'));
+  await rules.getByText('No rules. Messages are sent at once').waitFor();
+  await button('Edit personal rules').click();
+  await button('Add rule for Urgent').click();
+  await button('Add rule for Urgent').click();
+  await dialog().getByRole('combobox', { name: 'Urgent 2: By' }).click();
+  await page.getByRole('option', { name: 'Voice' }).click();
+  await dialog().getByLabel('Urgent 2: Times').fill('3');
+  await button('Save').last().click();
+  await dialog().getByText('is required for a repeated rule').waitFor();
+  expect(await dialog().getByLabel('Urgent 2: Minutes after').getAttribute('aria-invalid')).toBe('true');
+  await dialog().getByLabel('Urgent 2: Minutes after').fill('3');
+  await button('Add rule for Other').click();
+  await button('Remove rule 1 of Other').click();
+  await takeScreenshots(page, 'personal-rules-dialog');
+  await expectAccessible();
+  await expectAccessibleOnPhone();
+  await button('Save').last().click();
+  await rules.getByText('Email now, 3 calls every 3 minutes').waitFor();
+  await rules.getByText('By all channels at once').waitFor();
+  await takeScreenshots(page, 'personal-rules');
+  expect((await ask({ path: profile })).body.reach).toEqual({
+    important: [{ by: 'email' }, { by: 'voice', after: '3m', repeat: 3 }],
+  });
+  // The form of the profile knows that the page itself has changed the user.
+  await page.getByLabel('First name').fill('Amazing Grace');
+  await button('Save').first().click();
+  await page.getByRole('heading', { level: 1, name: 'Amazing Grace' }).waitFor();
+  await button('Edit personal rules').click();
+  await send('PATCH', profile, { reach: { normal: [{ by: 'sms' }] } });
+  await button('Remove rule 2 of Urgent').click();
+  await button('Save').last().click();
+  await dialog().getByText('Someone else saved changes').waitFor();
+  await dialog().getByRole('button', { name: 'Reload' }).click();
+  await rules.getByText('SMS message now').waitFor();
+  expect((await ask({ path: profile })).body.reach).toEqual({ normal: [{ by: 'sms' }] });
 });

@@ -178,7 +178,9 @@ test('every place of the API says the same about an occurrence, and what its cou
 
 test('activity finds each delivery by the state that it shows', async () => {
   const refined = withDelivery().filter(({ expected }) => Object.hasOwn(refinedStates, expected.delivery![0]));
-  expect(new Set(refined.map(({ expected }) => expected.delivery![0])).size).toBe(Object.keys(refinedStates).length);
+  // A silence would hold the other cases, too: engine/silences.test.ts.
+  const shown = Object.keys(refinedStates).filter(state => state !== 'waiting_silence');
+  expect(new Set(refined.map(({ expected }) => expected.delivery![0]))).toEqual(new Set(shown));
   for (const { id, expected } of refined) {
     const [state] = expected.delivery!;
     await page.goto(`/o/demo/activity?status=${state}`);

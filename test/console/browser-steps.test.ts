@@ -32,7 +32,8 @@ beforeAll(async () => {
   ];
   const changed = await ask({ method: 'PATCH', path: `${event}n/${first.id}/`, body: { steps } });
   expect(changed.status, changed.text).toBe(200);
-  occurrence = (await ask({ method: 'POST', path: demo.triggerPath, body: {} })).body.occurrence;
+  const body = { context: { title: 'Disk full' } };
+  occurrence = (await ask({ method: 'POST', path: demo.triggerPath, body })).body.occurrence;
   await waitFor('the first step', async () => {
     const { body } = await ask({ path: `/api/o/demo/occurrence/${occurrence}/steps/` });
     return body[0]?.status === 'done' || undefined;
@@ -40,35 +41,58 @@ beforeAll(async () => {
 });
 afterAll(() => site.close());
 
-test('the board of escalations counts down to the next step and responds in place', async () => {
+test('the list of incidents counts down to the next step and responds in place', async () => {
   const other = (await ask({ method: 'POST', path: demo.triggerPath, body: {} })).body.occurrence;
-  await page.goto('/o/demo/escalations');
-  const card = page
-    .getByRole('region', { name: 'Escalating now' })
-    .getByRole('article')
-    .filter({
-      has: page.locator(`a[href*="${other}"]`),
-    });
-  await card.getByText('Step 1 was sent').waitFor();
+  await page.goto('/o/demo/incidents');
+  const card = page.getByRole('article').filter({ has: page.locator(`a[href*="${other}"]`) });
+  await card.getByText('Step 1 is done').waitFor();
   await card.getByText(/^Notified: ada@demo\.test/).waitFor();
   const timer = card.getByRole('timer');
   const shown = await timer.innerText();
   expect(shown).toMatch(/^(10:00|0\d:[0-5]\d)$/);
   await eventually(async () => expect(await timer.innerText()).not.toBe(shown), 30_000);
   expect(await axeViolations(page)).toEqual([]);
-  await takeScreenshots(page, 'escalations');
+  await takeScreenshots(page, 'incidents');
   await card.getByRole('button', { name: /^Acknowledge/ }).click();
   await card.waitFor({ state: 'detached' });
   expect((await ask({ path: `/api/o/demo/occurrence/${other}/` })).body.outcome).toBe('acknowledged');
 });
 
-test('the board resolves an escalation after a question', async () => {
+test('an occurrence is snoozed from a menu, and the snooze is ended after a question', async () => {
   const other = (await ask({ method: 'POST', path: demo.triggerPath, body: {} })).body.occurrence;
-  await page.goto('/o/demo/escalations');
+  await page.goto(`/o/demo/occurrences/${other}`);
+  const snooze = page.getByRole('button', { name: 'Snooze', exact: true });
+  await snooze.click();
+  await page.getByRole('menuitem', { name: 'Until another time…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Snooze until' });
+  await dialog.getByRole('button', { name: 'Snooze' }).click();
+  await dialog.getByText('Choose a time within the next 7 days.').waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  await takeScreenshots(page, 'snooze-until');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await snooze.click();
+  await page.getByRole('menuitem', { name: 'Until 08:00' }).click();
+  const responses = page.getByRole('list', { name: 'Responses' });
+  await responses.getByText(/^Snoozed by .* until .*8:00/).waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  await takeScreenshots(page, 'snoozed');
+  await page.getByRole('button', { name: 'End snooze' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Unacknowledge' }).click();
+  await responses.getByText(/^Taken back by/).waitFor();
+  expect((await ask({ path: `/api/o/demo/occurrence/${other}/` })).body.outcome).toBe('escalating');
+  await ask({ method: 'POST', path: `/api/o/demo/occurrence/${other}/resolve/` });
+});
+
+test('an incident is resolved with the keyboard, after a question', async () => {
+  const other = (await ask({ method: 'POST', path: demo.triggerPath, body: {} })).body.occurrence;
+  await page.goto('/o/demo/incidents');
   const card = page.getByRole('article').filter({ has: page.locator(`a[href*="${other}"]`) });
-  await card.getByRole('button', { name: /^Resolve/ }).click();
+  await card.getByRole('link').first().focus();
+  await page.keyboard.press('r');
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
-  await card.getByRole('button', { name: /^Resolve/ }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await card.getByRole('link').first().focus();
+  await page.keyboard.press('r');
   await page.getByRole('dialog').getByRole('button', { name: 'Resolve' }).click();
   await card.waitFor({ state: 'detached' });
   expect((await ask({ path: `/api/o/demo/occurrence/${other}/` })).body).toMatchObject({
@@ -77,15 +101,48 @@ test('the board resolves an escalation after a question', async () => {
   });
 });
 
+test('an incident is snoozed with the keyboard, listed as snoozed, and the snooze is ended', async () => {
+  const other = (await ask({ method: 'POST', path: demo.triggerPath, body: {} })).body.occurrence;
+  await page.goto('/o/demo/incidents');
+  const card = page.getByRole('article').filter({ has: page.locator(`a[href*="${other}"]`) });
+  await card.getByText('Step 1 is done').waitFor();
+  await card.getByRole('link').first().focus();
+  await page.keyboard.press('s');
+  const hour = page.getByRole('menuitem', { name: 'For 1 hour' });
+  await hour.waitFor();
+  await takeScreenshots(page, 'incident-snooze');
+  await hour.click();
+  await card.waitFor({ state: 'detached' });
+  const show = (status: RegExp) => page.getByRole('search').locator('label', { hasText: status }).click();
+  await show(/^Snoozed/);
+  await card.getByText(/^Snoozed by .* until/).waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  await takeScreenshots(page, 'incidents-snoozed');
+  await card.getByRole('link').first().focus();
+  await page.keyboard.press('u');
+  await page.getByRole('dialog').getByRole('button', { name: 'Unacknowledge' }).click();
+  await page.getByText('Nothing is snoozed').waitFor();
+  expect((await ask({ path: `/api/o/demo/occurrence/${other}/` })).body.outcome).toBe('escalating');
+  await ask({ method: 'POST', path: `/api/o/demo/occurrence/${other}/resolve/` });
+  await show(/^Silenced/);
+  await page.getByText('Nothing is silenced').waitFor();
+  await takeScreenshots(page, 'incidents-silenced');
+});
+
 test('the overview lists occurrences to acknowledge, and an occurrence shows its steps', async () => {
   await page.goto('/o/demo');
   const waiting = page.getByRole('region', { name: 'Waiting for an acknowledgement' });
   await waiting.getByText('Escalating').waitFor();
-  await waiting.getByRole('link').click();
+  await waiting.getByText('shop/web/order-paid').waitFor();
+  await takeScreenshots(page, 'overview-unacknowledged');
+  await waiting.getByRole('link', { name: 'Disk full' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Disk full' }).waitFor();
+  await page.getByRole('link', { name: 'shop/web/order-paid' }).waitFor();
+  await takeScreenshots(page, 'occurrence-title');
   const steps = page.getByRole('list', { name: /^Steps of/ }).getByRole('listitem');
   await steps.nth(2).waitFor();
   expect(await steps.count()).toBe(3);
-  await steps.nth(0).getByText(/^Sent/).waitFor();
+  await steps.nth(0).getByText(/^Done/).waitFor();
   await steps
     .nth(1)
     .getByText(/^Planned/)
@@ -95,14 +152,15 @@ test('the overview lists occurrences to acknowledge, and an occurrence shows its
   await page.getByRole('textbox', { name: 'Search' }).fill('acknowledge');
   await page.locator('.mantine-Spotlight-action', { hasText: /^Acknowledge / }).waitFor();
   await page.keyboard.press('Enter');
-  await page.getByText(/^Acknowledged by/).waitFor();
+  const responses = page.getByRole('list', { name: 'Responses' });
+  await responses.getByText(/^Acknowledged by/).waitFor();
   await steps
     .nth(1)
     .getByText(/^Stopped/)
     .waitFor();
   await page.getByRole('button', { name: 'Resolve', exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Resolve' }).click();
-  await page.getByText(/^Resolved by/).waitFor();
+  await responses.getByText(/^Resolved by/).waitFor();
   const { body: deliveries } = await ask({ path: `/api/o/demo/occurrence/${occurrence}/deliveries/` });
   for (const [channel, outcome] of [
     ['mail', 'Unchanged'],
@@ -135,23 +193,29 @@ test('the editor describes each step in plain words and saves it', async () => {
   ]);
   await editor.getByLabel('After the previous step').fill('5m');
   await editor.getByText(/^5m later via/).waitFor();
+  await editor.getByRole('checkbox', { name: 'One recipient in turn' }).nth(1).check();
+  await editor.getByText(/^5m later via .*, one recipient in turn, 2 times/).waitFor();
+  await page.getByRole('checkbox', { name: 'Each recipient has to acknowledge' }).check();
   expect(await axeViolations(page)).toEqual([]);
   await page.getByRole('button', { name: 'Save', exact: true }).click();
-  await waitFor('the change', async () => {
+  const saved = await waitFor('the change', async () => {
     const { body } = await ask({ path: `${event}n/${id}/` });
-    return body.steps?.[1]?.after === '5m' || undefined;
+    return body.steps?.[1]?.after === '5m' ? body : undefined;
   });
+  expect(saved).toMatchObject({ ack: 'each', steps: [{}, { round_robin: true }] });
+  expect(saved.steps[0]).not.toHaveProperty('round_robin');
 });
 
-test('the board says that nothing is escalating', async () => {
+test('the list says that nothing is open', async () => {
   const { body } = await ask({ path: '/api/o/demo/escalations/' });
   for (const { occurrence: open } of body.escalations) {
     await ask({ method: 'POST', path: `/api/o/demo/occurrence/${open.identifier}/resolve/` });
   }
-  await page.goto('/o/demo/escalations');
-  await page.getByText('Nothing is escalating').waitFor();
-  await page.getByText(/^Occurrences of notifications with steps appear here/).waitFor();
+  await page.goto('/o/demo/incidents');
+  await page.getByText('Nothing is open').waitFor();
+  await page.getByText(/^Alerts of your sources, and occurrences with steps, appear here/).waitFor();
+  await page.getByRole('link', { name: 'Connect a monitoring system' }).waitFor();
   expect(await page.getByRole('article').count()).toBe(0);
   expect(await axeViolations(page)).toEqual([]);
-  await takeScreenshots(page, 'escalations-empty');
+  await takeScreenshots(page, 'incidents-empty');
 });

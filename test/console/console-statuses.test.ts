@@ -8,6 +8,7 @@ import {
   sentenceOf,
   statusOrder,
 } from '../../console/src/components/statuses.ts';
+import { texts as incidents } from '../../console/src/texts/incidents.ts';
 import * as core from '../../src/core/history/states.ts';
 import { deliveryStatuses } from '../../src/core/history/statuses.ts';
 
@@ -33,4 +34,9 @@ test('a sentence says until when, or else why, or else what the state means', ()
 
 test('a state of a newer service is shown by its name', () => {
   expect(plainState('beamed')).toEqual({ name: 'Beamed', color: 'gray', meaning: '' });
+});
+
+test('a number of incidents that may be larger says so', () => {
+  const counts = [1, 999, 1_000].map(found => incidents.withCount('Open', found));
+  expect(counts).toEqual(['Open 1', 'Open 999', 'Open 1,000+']);
 });

@@ -68,9 +68,19 @@ test('the page refers only to existing files with the right content type', async
   for (const path of assets) {
     const answer = await get(path);
     expect([path, answer.status]).toEqual([path, 200]);
-    expect(answer.headers.get('content-type')).toMatch(/^(text\/javascript|text\/css|image\/svg\+xml); charset=utf-8$/);
+    const texts = 'text/javascript|text/css|image/svg\\+xml|application/manifest\\+json';
+    expect(answer.headers.get('content-type')).toMatch(new RegExp(`^(image/png|(${texts}); charset=utf-8)$`));
     expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
   }
+});
+
+test('the service worker is never cached, asks only this server, and keeps files that exist', async () => {
+  const answer = await get('/console-sw.js');
+  expect(answer.headers.get('cache-control')).toBe('no-cache');
+  expect(answer.headers.get('content-security-policy')).toBe("default-src 'none'; connect-src 'self'");
+  const { files } = JSON.parse(/belfryShell=(\{.*?\});/.exec(await answer.text())![1]!) as { files: string[] };
+  expect(files.length).toBeGreaterThan(5);
+  for (const path of files) expect([path, (await get(path)).status]).toEqual([path, 200]);
 });
 
 test('a file with a hash in its name is cached forever and served compressed', async () => {

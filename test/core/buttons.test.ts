@@ -32,8 +32,11 @@ test('buttons follow from the step and the actions of the message, in the langua
   const own = { name: 'mine', label: 'Ich', acknowledge: true as const };
   const page = { name: 'page', label: 'Seite', url: 'https://acme.test/a b' };
   const path = { name: 'path', label: 'Pfad', url: '/orders/7' };
-  expect(labels({})).toEqual(['Übernehmen', 'Erledigt']);
-  expect(labels({ actions: [page, own, path] })).toEqual(['Ich', 'Erledigt', 'Seite']);
+  expect(labels({})).toEqual(['Übernehmen', 'Erledigt', '1 h zurückstellen']);
+  expect(labels({ actions: [page, own, path] })).toEqual(['Ich', 'Erledigt', 'Seite', '1 h zurückstellen']);
+  // With more, it would be crowded.
+  const more = { name: 'more', label: 'Mehr', url: 'https://acme.test/more' };
+  expect(labels({ actions: [page, more] })).toEqual(['Übernehmen', 'Erledigt', 'Seite', 'Mehr']);
   expect(labels({ step: 0, actions: [own, page] })).toEqual(['Ich', 'Seite']);
   expect(labels({ step: -1, actions: [own, page] })).toEqual(['Seite']);
   expect(labels({ step: 0 })).toEqual([]);

@@ -67,7 +67,7 @@ const times = fc
   .tuple(fc.integer({ min: 0, max: 23 }), fc.constantFrom(0, 15, 30, 45))
   .map(([hour, past]) => `${String(hour).padStart(2, '0')}:${String(past).padStart(2, '0')}`);
 
-test('the end follows local time across every change of daylight saving time', () => {
+test('the end follows local time across every change of daylight saving time', { tags: ['sweep'] }, () => {
   const cases = fc.constantFrom(...zones).chain(({ zone, days }) =>
     fc.record({
       zone: fc.constant(zone),

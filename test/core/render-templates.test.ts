@@ -1,5 +1,6 @@
 /** Mistakes in templates, layouts, and the segments of an SMS. */
 import { describe, expect, it } from 'vitest';
+import { findMentionedSchedules } from '../../src/core/render/on-call.ts';
 import {
   compileLayout,
   compileMessage,
@@ -89,5 +90,29 @@ describe('an SMS', () => {
 
   it('has its segments counted from the rendered text', () => {
     expect(render('{{ a }}', { medium: 'sms', scope: { a: 'x'.repeat(200) } }).segments).toBe(2);
+  });
+});
+
+describe('who is on call', () => {
+  const person = (name: string) => ({ name, username: `${name}@x.test`, first_name: name, last_name: '' });
+  const oncall = {
+    primary: { name: 'Primary', users: [person('Ann'), person('Bob')], until: null, next: null },
+    'team-a': { name: 'A', users: [], until: null, next: { from: '2027-01-05T09:00:00.000Z', users: [person('Eve')] } },
+  };
+  it.each([
+    ['{{ oncall.primary }}', 'Ann, Bob'],
+    ['{{ oncall.primary | upcase }}', 'ANN, BOB'],
+    ['{% assign now = oncall.primary %}{{ now }}', 'Ann, Bob'],
+    ['{% for user in oncall.primary.users %}{{ user.username }} {% endfor %}', 'Ann@x.test Bob@x.test'],
+    ['{{ oncall["team-a"].next }} {{ oncall.team-a.next.from | date: "%H:%M" }}', 'Eve 09:00'],
+    ['[{{ oncall["team-a"] }}] {{ oncall.team-a | default: "none" }}', '[] '],
+  ])('%s is rendered as %s', (body, text) => {
+    expect(render(body, { scope: { oncall } }).text).toBe(text.trim());
+  });
+  it('is read for the schedules that a template names', () => {
+    const source = `{{ oncall.primary }} {{ oncall['team-a'].until }} {{ oncall.x.users[0] }} {{ oncall[slug] }} {{ on.oncall }}`;
+    expect(findMentionedSchedules(source)).toEqual(['primary', 'team-a', 'x']);
+    expect(findMentionedSchedules(JSON.stringify('{{ oncall["team-b"] }}'))).toEqual(['team-b']);
+    expect(findMentionedSchedules('{{ user.name }}')).toEqual([]);
   });
 });

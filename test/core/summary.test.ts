@@ -23,6 +23,7 @@ const open = [
   'waiting',
   'waiting_digest',
   'waiting_quiet_hours',
+  'waiting_silence',
   'escalating',
 ];
 

@@ -67,6 +67,7 @@ test('a waiting delivery is suppressed once its address is on the list, but not 
     notification_id: 1,
     step: 0,
     is_dropped: false,
+    digest_id: null,
   };
   const occurrence = {
     cancelled_at: null,
@@ -74,13 +75,20 @@ test('a waiting delivery is suppressed once its address is on the list, but not 
     resolved_at: null,
     expires_at: null,
     due_at: new Date(),
+    round_began_at: null,
     key_id: null,
+    priority: 1,
+    context: {},
+    is_keyed: false,
   };
   const notifications = [{ id: 1, active: true, channels: ['email'] }];
   const plan = {
+    id: 1,
+    project: { id: 1 },
+    application: { id: 1 },
     active: true,
-    paused: false,
-    paused_keys: [],
+    paused: null,
+    paused_keys: {},
     topic,
     notifications,
     organization: circumstances.defaults,

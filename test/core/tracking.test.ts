@@ -133,7 +133,7 @@ describe('Tokens', () => {
   const sign = (target: string | undefined) => signTrackingToken({ ...delivery, target }, signer.signShort);
   const read = (token: string) => readTrackingToken(token, signer.isSignedShort);
 
-  test('lead to the delivery and to the exact URL', () => {
+  test('lead to the delivery and to the exact URL', { tags: ['sweep'] }, () => {
     const urls = fc
       .webUrl({ withFragments: true, withQueryParameters: true })
       .filter(url => /^[\x21-\x7e]+$/.test(url));

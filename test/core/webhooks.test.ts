@@ -11,11 +11,11 @@ test('a webhook has complete links, and none without BASE_URL', () => {
     { channel: 'mail' },
     { webhook: 'ops' },
   ];
-  expect(messages.map(data => linksOf(data, 'acme', 'https://notify.acme.test'))).toEqual([
+  expect(messages.map(data => linksOf('delivery.sent', data, 'acme', 'https://notify.acme.test'))).toEqual([
     { links: { occurrence: `${base}/occurrence/x/`, delivery: `${base}/occurrence/x/deliveries/1/` } },
     { links: { occurrence: `${base}/occurrence/x/` } },
     { links: { channels: `${base}/channel/` } },
     {},
   ]);
-  expect(messages.map(data => linksOf(data, 'acme', undefined))).toEqual([{}, {}, {}, {}]);
+  expect(messages.map(data => linksOf('delivery.sent', data, 'acme', undefined))).toEqual([{}, {}, {}, {}]);
 });

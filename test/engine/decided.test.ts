@@ -135,7 +135,9 @@ describe('with an engine', () => {
     expect(await collected.until(id, 'pending')).toMatchObject([{ reason: 'digest' }]);
   });
 
-  test('a trigger does not overtake the announcement of a pause that was confirmed before it', async () => {
+  test('a trigger does not overtake the announcement of a pause that was confirmed before it', {
+    tags: ['sweep'],
+  }, async () => {
     const [listening] = await tenant.sql<{ pid: number }>(
       `select pid from pg_stat_activity
        where datname = current_database() and application_name = 'belfry worker listener'`,

@@ -163,7 +163,7 @@ test('a digest without items sends nothing', async () => {
   expect(texts(tenant)).toEqual(['1: 2 +0']);
 });
 
-test('items expire individually, even the carrier', async () => {
+test('items expire individually, even the carrier', { tags: ['sweep'] }, async () => {
   const tenant = await digestTenant();
   const ids = await triggerEach(tenant, [{ n: 1 }, { n: 2 }, { n: 3 }]);
   await tenant.sql(`update occurrences set expires_at = now() where id = any($1::uuid[])`, [ids[0], ids[2]]);
@@ -174,7 +174,7 @@ test('items expire individually, even the carrier', async () => {
   expect(texts(tenant)).toEqual(['1: 2 +0']);
 });
 
-test('a retry adds no items, and a permanent failure applies to all items', async () => {
+test('a retry adds no items, and a permanent failure applies to all items', { tags: ['sweep'] }, async () => {
   const tenant = await digestTenant();
   tenant.answer((_, nth) => ({ status: nth === 1 ? 503 : 200 }));
   const ids = await triggerEach(tenant, [{ n: 1 }, { n: 2 }]);

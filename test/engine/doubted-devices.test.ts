@@ -58,7 +58,9 @@ function answerDevices(answer: (token: string) => object): void {
 const disabledOf = (tenant: Tenant) =>
   tenant.sql('select value from addresses where organization_id = $1 and disabled_at is not null', tenant.id);
 
-test('a channel that reaches no device is paused with the reason, and sends everything once it is fixed', async () => {
+test('a channel that reaches no device is paused with the reason, and sends everything once it is fixed', {
+  tags: ['sweep'],
+}, async () => {
   const tenant = await tenantWithDevices(15);
   const receiver = await openReceiver(tenant, ['channel.unhealthy', 'channel.recovered']);
   let isWrong = true;

@@ -56,7 +56,7 @@ describe('scheduled sending', () => {
     expect(tenant.received()).toHaveLength(6);
   });
 
-  test('occurrences and deliveries that are not sent in time expire', async () => {
+  test('occurrences and deliveries that are not sent in time expire', { tags: ['sweep'] }, async () => {
     const tenant = await world.tenant({ users: two });
     await act(tenant, `${tenant.event}pause/`);
     const expires_at = new Date(Date.now() + 1_500).toISOString();

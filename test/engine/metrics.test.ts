@@ -213,7 +213,7 @@ describe('the delay of the event loop', () => {
     return found.values.find(one => one.labels.quantile === '1')!.value;
   };
 
-  test('is measured only while there is work', async () => {
+  test('is measured only while there is work', { tags: ['sweep'] }, async () => {
     const [idle, busy] = [0, 1].map(() => new Meters({ inFlight: () => [], circuits: () => [], pools: {} }));
     for (const meters of [idle!, busy!]) meters.tick();
     busy!.batch('settle', 1);

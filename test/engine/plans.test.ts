@@ -2,9 +2,11 @@
  * The rows that a statement of the engine reads must not grow with the size of the tables, even if a connection planned
  * it while they were empty, or had only rows of another tenant. Each prepared statement is planned on such tables here and then
  * run on tables with a long history, and the rows and index entries that it reads are counted.
+ * @module-tag sweep
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createBundleId } from '../../src/core/decision/bundle.ts';
 import { digestLimits } from '../../src/core/decision/digest.ts';
 import { uuidv7 } from '../../src/core/ids.ts';
 import { disableAddresses } from '../../src/db/audience/addresses.ts';
@@ -27,8 +29,25 @@ import {
   findRepeatedBounces,
 } from '../../src/db/history/feedback/feedback.ts';
 import { countReports, readReputations } from '../../src/db/history/feedback/reputation.ts';
+import { storeCallsAcrossTenants } from '../../src/db/history/heartbeats/calls.ts';
+import {
+  claimDueAcrossTenants,
+  findNextDueAcrossTenants,
+  noteReceivingAcrossTenants,
+  postponeAction,
+  settleActionsAcrossTenants,
+} from '../../src/db/history/heartbeats/due.ts';
+import { summarizeHoldsAcrossTenants } from '../../src/db/history/holds.ts';
 import { findOccurrenceWaits } from '../../src/db/history/occurrence-waits.ts';
 import { findOccurrencesAcrossTenants } from '../../src/db/history/occurrences.ts';
+import { findAlertsAcrossTenants, storeOpenAlertsAcrossTenants } from '../../src/db/history/sources/alerts.ts';
+import {
+  claimOpenPayloadsAcrossTenants,
+  pruneSourcePayloads,
+  settlePayloadsAcrossTenants,
+  storePayloadsAcrossTenants,
+} from '../../src/db/history/sources/payloads.ts';
+import { listOccurrenceSourceUpdates, listUpdatesOfSource } from '../../src/db/history/sources/updates.ts';
 import { countFailuresByEvent, findLastTriggerDays, listTriggerHours } from '../../src/db/history/stats/event-stats.ts';
 import {
   encodeOccurrence,
@@ -60,6 +79,14 @@ import {
   releasePausedAcrossTenants,
   releaseRetries,
 } from '../../src/db/ledger/deliver/releases.ts';
+import { queueBundleUpdate } from '../../src/db/ledger/digests/bundle-updates.ts';
+import {
+  findBundleBacklog,
+  joinBundlesAcrossTenants,
+  leaveBundle,
+  listBundledOccurrences,
+  listBundleOrigins,
+} from '../../src/db/ledger/digests/bundles.ts';
 import { cancelDigestItems, carriedDueAt } from '../../src/db/ledger/digests/digest-items.ts';
 import { settleDigestsAcrossTenants } from '../../src/db/ledger/digests/digest-outcomes.ts';
 import {
@@ -68,10 +95,25 @@ import {
   openDigestsAcrossTenants,
 } from '../../src/db/ledger/digests/digests.ts';
 import { lockThrottleUsesAcrossTenants, storeThrottleUsesAcrossTenants } from '../../src/db/ledger/digests/throttle.ts';
+import { countUsersUpTo, findLargestAudience, findListSize } from '../../src/db/ledger/expand/audiences.ts';
+import { countSamples } from '../../src/db/ledger/expand/canaries.ts';
 import { claimExpandingAcrossTenants, storePageAcrossTenants } from '../../src/db/ledger/expand/expand.ts';
+import {
+  claimHoldAcrossTenants,
+  endHoldsOfEndedAcrossTenants,
+  listExpiredHoldsAcrossTenants,
+} from '../../src/db/ledger/expand/holds.ts';
 import { listStored } from '../../src/db/ledger/expand/new-deliveries.ts';
+import { findRaisable } from '../../src/db/ledger/expand/raises.ts';
+import {
+  extendSilencedAcrossTenants,
+  recordSilencedAcrossTenants,
+  releaseSilencedAcrossTenants,
+} from '../../src/db/ledger/expand/silenced.ts';
 import { claimUnexpandedAcrossTenants } from '../../src/db/ledger/expand/unexpanded-counts.ts';
+import { claimGuardMailsAcrossTenants } from '../../src/db/ledger/guard-mails.ts';
 import { findDueAcrossTenants } from '../../src/db/ledger/round-robin.ts';
+import { takeTurn } from '../../src/db/ledger/steps/rotations.ts';
 import {
   claimStepsAcrossTenants,
   lockRunsAcrossTenants,
@@ -87,6 +129,12 @@ import {
   listDueWebhooksAcrossTenants,
   settleWebhookMessagesAcrossTenants,
 } from '../../src/db/ledger/webhooks/queue.ts';
+import {
+  claimSourceUpdates,
+  listWaitingSourceUpdatesAcrossTenants,
+  queueSourceUpdates,
+  settleSourceUpdate,
+} from '../../src/db/ledger/webhooks/source-updates.ts';
 import { listDeadWorkersAcrossTenants, releaseOccurrencesAcrossTenants } from '../../src/db/ledger/workers.ts';
 import {
   beginOutage,
@@ -118,6 +166,8 @@ let open: Database;
 let sendingIds: number[] = [];
 let waitingIds: number[] = [];
 let inboxId = 0;
+
+const round = { occurrenceId: fanOut, notificationId: 1, after: 0 };
 
 /** Every statement, run on a few rows, with the maximum number of rows and index entries that it may read. */
 const statements: Record<string, { max: number; run: () => Promise<unknown> }> = {
@@ -221,6 +271,8 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
       const lost = await inLedgerTransaction(open.pool, client => lockRunsAcrossTenants(client, 2, pages));
       await releaseRunsAcrossTenants(open.pool, 2, pages);
       const stored = await inLedgerTransaction(open.pool, client => storeStepPagesAcrossTenants(client, 1, pages));
+      const occurrenceId = claimed[0]!.occurrence_id;
+      await takeTurn(open.pool, organization, { occurrenceId, notificationId: 1, number: 2, step: 2 });
       return lost.size === pages.length ? stored : [];
     },
   },
@@ -243,9 +295,9 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
   'releasing the steps of a worker': { max: 20, run: () => releaseStepsAcrossTenants(open.pool, 7) },
   'deliveries of steps to a few users': {
     max: 50,
-    run: () => listStepDeliveries(open.pool, organization, fanOut, 1, [5, 6, 7]),
+    run: () => listStepDeliveries(open.pool, organization, round, [5, 6, 7]),
   },
-  'progress of steps': { max: 5_000, run: () => findStepProgress(open.pool, organization, fanOut, 1) },
+  'progress of steps': { max: 5_000, run: () => findStepProgress(open.pool, organization, round) },
   'recipients notified by steps': {
     max: 12_000,
     run: () => listNotifiedRecipients(open.pool, organization, fanOut, 1, { after: 0, limit: 10 }),
@@ -323,6 +375,39 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
     max: 50,
     run: () => claimUnexpandedAcrossTenants(open.pool),
   },
+  'a page of a held occurrence to count': { max: 50, run: () => claimHoldAcrossTenants(open.pool) },
+  'holds that were not decided in time': { max: 50, run: () => listExpiredHoldsAcrossTenants(open.pool, 100) },
+  'mails about what guards hold': { max: 50, run: () => claimGuardMailsAcrossTenants(open.pool, 5) },
+  'occurrences that wait for an approval': { max: 50, run: () => summarizeHoldsAcrossTenants(open.db) },
+  'the sample of a canary': {
+    max: 100,
+    run: () => countSamples(open.pool, tested.organization, tested.reported, ['1']),
+  },
+  'holds of ended occurrences': { max: 50, run: () => endHoldsOfEndedAcrossTenants(open.pool) },
+  'what was held while silences were being ended': { max: 50, run: () => releaseSilencedAcrossTenants(open.pool) },
+  'steps that silences hold': {
+    max: 50,
+    run: async () => {
+      const client = await open.pool.connect();
+      const run = { organization_id: organization, occurrence_id: fanOut, notification_id: 1, number: 1 };
+      await extendSilencedAcrossTenants(client, [run]).finally(() => client.release());
+    },
+  },
+  'what silences hold': {
+    max: 50,
+    run: () => {
+      const until = new Date(Date.now() + 60_000);
+      const silence_id = '00000000-0000-7000-8000-000000000000';
+      const one = { organization_id: organization, occurrence_id: fanOut, silence_id, effect: 'held' as const, until };
+      return recordSilencedAcrossTenants(open.pool, [one]);
+    },
+  },
+  'the largest audience of an event': {
+    max: 200,
+    run: () => findLargestAudience(open.pool, organization, 1, new Date(0)),
+  },
+  'the size of a list': { max: 20, run: () => findListSize(open.pool, organization, 1, 'all') },
+  'users up to a number': { max: 50, run: () => countUsersUpTo(open.pool, organization, 11) },
   'suppressed addresses': {
     max: 20,
     run: () =>
@@ -387,6 +472,13 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
       await findWebhookBacklogAcrossTenants(open.pool),
     ],
   },
+  'calls of a heartbeat, and what is missing': { max: 150, run: runHeartbeats },
+  'alerts of a source, from their payload to its result': { max: 250, run: runSource },
+  'payloads that a source no longer keeps': {
+    max: 800,
+    run: () => pruneSourcePayloads(open.db, organization, 1, 50),
+  },
+  'requests to the senders of alerts, until they are made': { max: 250, run: runSourceUpdates },
   'a send time of a channel with a rate': {
     max: 50,
     run: () =>
@@ -466,6 +558,76 @@ async function runWebhooks(): Promise<unknown> {
   return outages.length * due.length === 1 ? (claimed?.messages ?? []) : [];
 }
 
+/** Stores a call, and claims, settles and postpones what is missing. */
+async function runHeartbeats(): Promise<unknown> {
+  const { pool } = open;
+  await noteReceivingAcrossTenants(pool);
+  const { rows } = await pool.query<{ id: number }>('select max(id) as id from heartbeats where organization_id = $1', [
+    organization,
+  ]);
+  const of = { organization_id: organization, heartbeat_id: rows[0]!.id ?? 0 };
+  const call = {
+    kind: 'success' as const,
+    at: Date.now(),
+    runId: null,
+    exitStatus: null,
+    method: 'GET',
+    userAgent: '',
+  };
+  await storeCallsAcrossTenants(pool, [{ ...of, ...call, body: Buffer.alloc(0), bytes: 0 }]);
+  await findNextDueAcrossTenants(pool, 5_000);
+  const { claimed } = await claimDueAcrossTenants(pool, 2);
+  const [first, second] = claimed;
+  const done = first ? [{ ...first, incident_id: first.incident_id!, occurrence_id: fanOut }] : [];
+  await settleActionsAcrossTenants(pool, done);
+  const failed = second ?? { heartbeat_id: 0, incident_id: fanOut };
+  await postponeAction(pool, organization, failed, { error: 'busy', seconds: 5, isFinal: false });
+  return claimed;
+}
+
+/** Stores a payload and its alerts, and takes over payloads that were left behind. */
+async function runSourceUpdates(): Promise<unknown> {
+  const { pool } = open;
+  const alert = { organization_id: organization, source_id: 1, key: 'reported', id: uuidv7(Date.now()) };
+  const occurrence_id = uuidv7(Date.now());
+  const about = { occurrence_id, title: 'Disk full', severity: null, counted: true, context: '{}' };
+  await storeOpenAlertsAcrossTenants(pool, [{ ...alert, ...about }]);
+  await inLedgerTransaction(pool, client =>
+    queueSourceUpdates(client, organization, occurrence_id, { state: 'acknowledged', by: 'Ann' }),
+  );
+  const waiting = await listWaitingSourceUpdatesAcrossTenants(pool);
+  const claimed = await claimSourceUpdates(pool, organization, 2);
+  for (const one of claimed)
+    await settleSourceUpdate(pool, organization, one, {
+      status: 'done',
+      retrySeconds: null,
+      reference: undefined,
+      entry: null,
+    });
+  await listUpdatesOfSource(open.db, organization, 1, 10);
+  await listOccurrenceSourceUpdates(open.db, organization, occurrence_id, 10);
+  return waiting.length > 0 ? claimed : [];
+}
+
+async function runSource(): Promise<unknown> {
+  const { pool } = open;
+  const source = { organization_id: organization, source_id: 1 };
+  const payload = { ...source, id: uuidv7(Date.now()), note: null };
+  const received = { state: 'received' as const, request: {}, body: Buffer.from('{}'), bytes: 2 };
+  await storePayloadsAcrossTenants(pool, [{ ...payload, ...received }]);
+  const alerts = ['old 1', 'new'].map(key => ({ ...source, key }));
+  const about = { occurrence_id: fanOut, title: 'Disk full', severity: null, counted: false, context: null };
+  await storeOpenAlertsAcrossTenants(
+    pool,
+    alerts.map(alert => ({ ...alert, ...about, id: uuidv7(Date.now()) })),
+  );
+  const found = await findAlertsAcrossTenants(pool, alerts);
+  await findRaisable(pool, organization, [fanOut]);
+  await settlePayloadsAcrossTenants(pool, [{ ...payload, state: 'taken', alerts: [], counts: {} }]);
+  const claimed = await claimOpenPayloadsAcrossTenants(pool, 2);
+  return found.every(alert => alert?.state === 'open') ? claimed : [];
+}
+
 /** Queues, lists, claims and settles the updates of a few messages, among many that were made. */
 async function runUpdates(): Promise<unknown> {
   const { pool } = open;
@@ -486,9 +648,15 @@ async function runUpdates(): Promise<unknown> {
 /** Adds and removes items, and ends digests, in every way there is. */
 async function runDigests(): Promise<unknown> {
   const { pool } = open;
-  const claims = [5, 6, 7].map(userId => ({
+  // The first is a bundle.
+  const claims = [5, 6, 7].map((userId, i) => ({
     ...{ organizationId: organization, eventId: 1, notificationId: 1, channelId: channel, recipientId: userId, userId },
-    ...{ address: `a${userId}`, key: '', closesAt: new Date(), id: uuidv7(Date.now()) },
+    ...{
+      address: `a${userId}`,
+      key: '',
+      closesAt: new Date(),
+      id: i === 0 ? createBundleId(Date.now()) : uuidv7(Date.now()),
+    },
   }));
   await storeOccurrencesAcrossTenants(pool, Array.from({ length: 3 }, trigger));
   let digests: string[] = [];
@@ -520,19 +688,31 @@ async function runDigests(): Promise<unknown> {
     organization,
     claimed[1]!.id,
   ]);
+  await findBundleBacklog(pool, organization, digests[0]!);
+  await listBundledOccurrences(pool, organization, digests[0]!);
+  const [origin] = await listBundleOrigins(pool, organization, digests[0]!);
+  await leaveBundle(pool, organization, digests[0]!, [{ ...origin!, event_id: 0 }]);
   const { digests: gathered } = await closeDigestsAcrossTenants(pool, [
     { organizationId: organization, id: digests[0]!, max: 5 },
   ]);
-  await pool.query(
-    `update deliveries set status = 'sending', attempts = 1 where organization_id = $1 and occurrence_id = $2`,
-    [organization, claimed[0]!.id],
-  );
+  const claim = `update deliveries set status = 'sending', attempts = 1 where organization_id = $1 and occurrence_id = $2`;
+  await pool.query(claim, [organization, claimed[0]!.id]);
+  const joining = await pool.connect();
+  const late = { ...first!, organization_id: organization, attempts: 1, due_at: carriedDueAt };
+  expect(await joinBundlesAcrossTenants(joining, [late])).toBe(1);
+  joining.release();
+  await pool.query(claim, [organization, claimed[0]!.id]);
   const [outcome] = outcomes([0]);
   await settleDigestsAcrossTenants(pool, [
     { ...outcome!, ...first! },
     { ...outcome!, ...second!, status: 'pending', reason: 'quiet_hours', due_at: new Date() },
     { ...outcome!, ...third!, status: 'expired', reason: 'expired' },
   ]);
+  await pool.query(
+    `insert into message_updates (organization_id, occurrence_id, delivery_id, change, changed_at) values ($1, $2, 0, 'resolved', now())`,
+    [organization, digests[0]!],
+  );
+  await queueBundleUpdate(pool, organization, digests[0]!, ['sandbox']);
   return gathered;
 }
 

@@ -36,7 +36,9 @@ async function prioritiesOf(tenant: Tenant, id: string) {
   return { occurrence: occurrence!.priority, deliveries: rows.map(row => row.priorities) };
 }
 
-test("a notification's priority applies to its deliveries, and the most urgent one to the occurrence", async () => {
+test("a notification's priority applies to its deliveries, and the most urgent one to the occurrence", {
+  tags: ['sweep'],
+}, async () => {
   const tenant = await tenantOf(one, 'urgent', undefined, 'bulk');
   expect(await prioritiesOf(tenant, await tenant.trigger())).toEqual({
     occurrence: urgent,
@@ -59,7 +61,9 @@ test("the trigger's priority overrides that of every notification", async () => 
   });
 });
 
-test('in a fan-out, stated priorities apply and all other deliveries are bulk, on every page', async () => {
+test('in a fan-out, stated priorities apply and all other deliveries are bulk, on every page', {
+  tags: ['sweep'],
+}, async () => {
   const tenant = await tenantOf(crowd, 'urgent', undefined);
   expect(await prioritiesOf(tenant, await tenant.trigger())).toEqual({
     occurrence: bulk,
@@ -72,7 +76,7 @@ test('in a fan-out, stated priorities apply and all other deliveries are bulk, o
   });
 });
 
-test('changing or removing the priority applies to the next trigger', async () => {
+test('changing or removing the priority applies to the next trigger', { tags: ['sweep'] }, async () => {
   const tenant = await tenantOf(one, undefined);
   const change = (priority?: string) =>
     tenant.apply({ channels: [sandbox], notifications: [{ channels: ['sandbox'], ...(priority && { priority }) }] });

@@ -63,7 +63,9 @@ test('a message decided in quiet hours waits until they end, with the reason, an
   expect(tenant.received()).toHaveLength(1);
 });
 
-test('urgent messages, required categories that ignore quiet hours, the inbox and users with other hours do not wait', async () => {
+test('urgent messages, required categories that ignore quiet hours, the inbox and users with other hours do not wait', {
+  tags: ['sweep'],
+}, async () => {
   const inbox = { slug: 'in-app', name: 'Inbox', type: 'inbox', providers: [{ use: 'inbox' }] };
   const urgent = await world.tenant(input({ notifications: [{ priority: 'urgent' }] }));
   expect(await urgent.outcomes(await urgent.trigger())).toEqual(['a@x.test sent']);
@@ -80,7 +82,9 @@ test('urgent messages, required categories that ignore quiet hours, the inbox an
   expect(await elsewhere.outcomes(await elsewhere.trigger())).toEqual(['a@x.test sent']);
 });
 
-test('a waiting message is decided again when it is due: opted out, cancelled or expired means not sent', async () => {
+test('a waiting message is decided again when it is due: opted out, cancelled or expired means not sent', {
+  tags: ['sweep'],
+}, async () => {
   const off = await world.tenant(input());
   const first = await off.trigger();
   await off.until(first, 'pending');

@@ -146,7 +146,7 @@ describe('retries', () => {
     expect((await tenant.deliveries(deferred)).every(({ attempts }) => attempts >= 1)).toBe(true);
   });
 
-  test('a domain that defers slowly keeps only a part of the slots', async () => {
+  test('a domain that defers slowly keeps only a part of the slots', { tags: ['sweep'] }, async () => {
     const held: (() => void)[] = [];
     onTestFinished(() => {
       for (const end of held) end();

@@ -333,7 +333,11 @@ test("invalid steps are rejected with the field's name", async () => {
   const one = { channels: ['hooks'] };
   expect(await refused({})).toEqual({ channels: ['is required: set channels or steps'] });
   expect(await refused({ channels: ['hooks'], steps: [one] })).toEqual({
-    channels: ['use either channels or steps, not both'],
+    channels: ['is not used: every step has its own channels'],
+  });
+  expect(await refused({ channels: 'hooks' })).toEqual({ channels: ['must be a list, or personal'] });
+  expect(await refused({ steps: [one, {}] })).toEqual({
+    'steps/1/channels': ['is required: set it here, or for all steps beside them'],
   });
   expect(await refused({ channels: ['hooks'], give_up_after: '1h' })).toEqual({
     give_up_after: ['is only allowed with steps'],
@@ -353,10 +357,22 @@ test("invalid steps are rejected with the field's name", async () => {
   expect(await refused({ steps: Array.from({ length: 21 }, () => one) })).toHaveProperty('steps');
 });
 
+test("steps without channels have the notification's, and personal need not be a list", async () => {
+  const tenant = await tenantWithSteps([{ channels: ['hooks'] }]);
+  const path = `${tenant.event}n/`;
+  const base = { name: 'other', recipients: { list: 'All' }, message: { body: 'x' } };
+  const steps = [{}, { after: '10m', channels: ['app'] }];
+  const created = await tenant.post(path, { ...base, channels: 'personal', steps });
+  expect(created.body).toMatchObject({
+    channels: ['personal', 'app'],
+    steps: [{ channels: ['personal'] }, { after: '10m', channels: ['app'] }],
+  });
+});
+
 test('steps replace channels and vice versa, and are exported unchanged', async () => {
   const given = [
     { channels: ['hooks'] },
-    { after: '10m', unless: 'read', channels: ['app'], recipients: { list: 'On call' } },
+    { after: '10m', unless: 'read', channels: ['app'], recipients: { list: 'On call' }, round_robin: true },
   ];
   const tenant = await tenantWithSteps(given, { give_up_after: '2h', notify_resolved: true });
   const [{ id }] = (await tenant.ask({ path: `${tenant.event}n/` })).body;

@@ -51,19 +51,19 @@ describe('a thread', () => {
     expect(crashes[0]).toEqual({ organizationId: 7, occurrenceId: occurrence, deliveryId: 42 });
   });
 
-  test('that exceeds its memory ends without the process', async () => {
+  test('that exceeds its memory ends without the process', { tags: ['sweep'] }, async () => {
     await start(`fills ${occurrence}`);
     await restarted();
     expect(crashes[0]).toEqual({ organizationId: 7, occurrenceId: occurrence, deliveryId: undefined });
   });
 
-  test('that blocks is terminated and restarted', async () => {
+  test('that blocks is terminated and restarted', { tags: ['sweep'] }, async () => {
     await start(`stalls ${occurrence}`, { stalledMs: 300 });
     await restarted();
     expect(crashes[0]).toMatchObject({ occurrenceId: occurrence });
   });
 
-  test('is restarted only after onCrash succeeds', async () => {
+  test('is restarted only after onCrash succeeds', { tags: ['sweep'] }, async () => {
     let failures = 0;
     const onCrash = async () => {
       if (++failures === 1) throw new Error('the database is away');
@@ -128,7 +128,9 @@ describe('work that crashed the engine', () => {
     return Number(/^belfry_occurrences_total\{outcome="failed"\} (\d+)$/m.exec(text)?.[1] ?? 0);
   };
 
-  test('is set aside after three crashes in the expansion, and a replay expands it again', async () => {
+  test('is set aside after three crashes in the expansion, and a replay expands it again', {
+    tags: ['sweep'],
+  }, async () => {
     const tenant = await world.tenant({ users: ['ann@x.test'] });
     const id = await tenant.trigger();
     await crash(tenant, id);

@@ -58,7 +58,7 @@ test('a thousand concurrent triggers in four workers let exactly three messages 
   expect(simulated.body.notifications[0]).toMatchObject({ deliveries: 0, suppressed: { throttled: 2 } });
 });
 
-test('each key is counted separately, and a simulation counts nothing', async () => {
+test('each key is counted separately, and a simulation counts nothing', { tags: ['sweep'] }, async () => {
   const tenant = await withThrottle({ max: 1, per: '1h', key: 'server' }, ['a@x.test']);
   for (const server of ['one', 'one', 'two', 'two']) {
     const simulated = await tenant.post(`${tenant.event}simulate/`, { context: { server } });
@@ -68,7 +68,7 @@ test('each key is counted separately, and a simulation counts nothing', async ()
   expect(await countOutcomes(tenant, 4)).toEqual({ 'a@x.test sent': 2, 'a@x.test suppressed throttled': 2 });
 });
 
-test('the window slides, and old uses are deleted', async () => {
+test('the window slides, and old uses are deleted', { tags: ['sweep'] }, async () => {
   const tenant = await withThrottle({ max: 1, per: '1h' }, ['a@x.test']);
   await tenant.outcomes(await tenant.trigger());
   await tenant.outcomes(await tenant.trigger());
@@ -83,7 +83,7 @@ test('the window slides, and old uses are deleted', async () => {
   expect(await tenant.sql(`select 1 from throttle_uses where organization_id = ${tenant.id}`)).toEqual([]);
 });
 
-test('a notification counts once, whatever the number of its channels', async () => {
+test('a notification counts once, whatever the number of its channels', { tags: ['sweep'] }, async () => {
   const inbox = { slug: 'in-app', name: 'Inbox', type: 'inbox', providers: [{ use: 'inbox' }] };
   const tenant = await world.tenant({
     users: ['a@x.test'],
@@ -95,7 +95,9 @@ test('a notification counts once, whatever the number of its channels', async ()
   expect(await countOutcomes(tenant, 4)).toEqual({ 'a@x.test sent': 2, 'a@x.test suppressed throttled': 2 });
 });
 
-test('the daily cap counts all events, except required and urgent ones and users who opted out', async () => {
+test('the daily cap counts all events, except required and urgent ones and users who opted out', {
+  tags: ['sweep'],
+}, async () => {
   const tenant = await world.tenant({
     users: ['a@x.test', 'b@x.test'],
     organization: { max_per_day: 2, categories: [{ slug: 'alarm', name: 'Alarm', kind: 'required' }] },

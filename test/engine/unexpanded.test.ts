@@ -56,7 +56,9 @@ async function why(tenant: Tenant, id: string, user: string): Promise<string[]> 
   return body.answers.map((one: { reason: string; explanation: string }) => `${one.reason}: ${one.explanation}`);
 }
 
-test('a cancelled fan-out says how many it did not reach, who cancelled it, and explains it to each of them', async () => {
+test('a cancelled fan-out says how many it did not reach, who cancelled it, and explains it to each of them', {
+  tags: ['sweep'],
+}, async () => {
   const tenant = await world.tenant({ users });
   const id = await stopAfterTwo(tenant);
   await tenant.post(`/api/o/${tenant.slug}/occurrence/${id}/cancel/`);

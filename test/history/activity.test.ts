@@ -97,7 +97,9 @@ test('deliveries can be filtered by the states that refine a status', async () =
   await other.post(`/api/o/${other.slug}/c/hooks/resume/`);
 });
 
-test('a rare match is searched in bounded scans, each of which returns where the next continues', async () => {
+test('a rare match is searched in bounded scans, each of which returns where the next continues', {
+  tags: ['sweep'],
+}, async () => {
   const other = await world.tenant({ users: ['ann@x.test'], channels: [{ slug: 'hooks' }, sandbox] });
   const rare = await other.trigger();
   await other.outcomes(rare);

@@ -84,7 +84,7 @@ test('failures are grouped by channel and error, with their number, since when, 
   expect(bad.body).toMatchObject({ status: 400, errors: { cause: expect.any(Array) } });
 });
 
-test('a retry of a cause queues its deliveries and leaves those of other causes', async () => {
+test('a retry of a cause queues its deliveries and leaves those of other causes', { tags: ['sweep'] }, async () => {
   const tenant = await world.tenant({ users: ['ann@x.test', 'ben@x.test'] });
   tenant.answer({ status: 400 });
   const first = await tenant.trigger();
@@ -109,7 +109,9 @@ test('a retry of a cause queues its deliveries and leaves those of other causes'
   expect((await tenant.post(at, { cause })).body).toEqual({ retried: 0, unchanged: 0, remaining: 0 });
 });
 
-test('one retry of a cause is bounded, reports what remains, and the newest failures alone are grouped', async () => {
+test('one retry of a cause is bounded, reports what remains, and the newest failures alone are grouped', {
+  tags: ['sweep'],
+}, async () => {
   const tenant = await world.tenant({ users: ['ann@x.test'] });
   tenant.answer({ status: 400 });
   const occurrence = await tenant.trigger();

@@ -2,11 +2,11 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import {
-  MailboxReads,
+  addMailboxes,
   mailboxLimits,
   maxReading,
   pollEvery,
-  pollMailboxes,
+  readMailboxes,
 } from '../../src/services/history/feedback/mailboxes.ts';
 import { checkChannels } from '../../src/services/operations/doctor/channels.ts';
 import { certificate } from '../support/certificate.ts';
@@ -97,9 +97,13 @@ const bounceOf = (messageId: string, to = 'bounces@acme.test') =>
 const warnings: string[] = [];
 const log = pino({ level: 'warn' }, { write: line => warnings.push(JSON.parse(line).msg) });
 
-async function poll(signal = new AbortController().signal): Promise<void> {
+/** As another process reads them. */
+const reader = (deps = world.service.runtime.deps) => readMailboxes(deps, log, () => false);
+
+async function poll(reads = reader()): Promise<void> {
   await runSql(world.service.runtime.url, 'update feedback_mailboxes set due_at = now()');
-  await pollMailboxes(world.service.runtime.deps, log, signal);
+  await addMailboxes(world.service.runtime.deps);
+  await reads.runDue();
 }
 
 const mailboxOf = async (tenant: Tenant) => {
@@ -171,7 +175,7 @@ test('mails are read by the threads for mails, in the name of the organization',
       return deps.mailReader.read(organizationId, bytes);
     },
   };
-  await pollMailboxes({ ...deps, mailReader }, log, new AbortController().signal);
+  await poll(reader({ ...deps, mailReader }));
   expect(read).toEqual([
     [tenant.id, 'From:'],
     [tenant.id, 'not a'],
@@ -189,9 +193,8 @@ test('a long mailbox is read in several turns', { tags: ['sweep'] }, async () =>
 
 test('several processes poll a mailbox once', async () => {
   await viaSmtp();
-  const signal = new AbortController().signal;
-  const { deps } = world.service.runtime;
-  await Promise.all([1, 2, 3].map(() => pollMailboxes(deps, log, signal)));
+  await addMailboxes(world.service.runtime.deps);
+  await Promise.all([1, 2, 3].map(() => reader().runDue()));
   expect(imap.sessions).toBe(1);
 });
 
@@ -247,11 +250,10 @@ test('a mailbox that was removed from the settings is not polled any more', asyn
 test('a server that does not answer does not keep the service from stopping, and is no error', async () => {
   const tenant = await viaSmtp();
   imap.silentOn = 'SELECT';
-  const stopping = new AbortController();
-  const polled = poll(stopping.signal);
+  const reads = reader();
+  const polled = poll(reads);
   await eventually(() => expect(imap.commands).toContainEqual(expect.stringMatching(/^SELECT/)));
-  stopping.abort();
-  await polled;
+  await Promise.all([reads.stop(), polled]);
   expect(await mailboxOf(tenant)).toMatchObject({ error: null });
 });
 
@@ -275,11 +277,11 @@ test('slow servers of one organization delay neither mailboxes of others nor new
     providers: [{ ...provider, imap_folder: `F${i}` }],
   }));
   await world.tenant({ users: ['ada@x.test'], channels, notifications: [{ channels: ['mail0'] }] });
-  const { url, deps } = world.service.runtime;
-  const stopping = new AbortController();
-  const polled = pollMailboxes(deps, log, stopping.signal);
+  const { url } = world.service.runtime;
+  const [one, another] = [reader(), reader()];
+  const polled = poll(one);
   const countSlow = () => silent.commands.filter(command => command.startsWith('SELECT')).length;
-  await eventually(() => expect(countSlow()).toBe(maxReading.organization));
+  await eventually(() => expect(countSlow()).toBe(maxReading.group));
   const tenant = await viaSmtp();
   await runSql(
     url,
@@ -288,12 +290,10 @@ test('slow servers of one organization delay neither mailboxes of others nor new
     [tenant.id, `INBOX of ${imapUser.user} at localhost:${imap.port}`],
   );
   // Another process has just as many slots, and none of them is blocked by the first round.
-  const reads = new MailboxReads(deps, log, stopping.signal);
-  await reads.start();
+  another.start();
   await eventually(async () => expect((await mailboxOf(tenant)).checked_at).not.toBeNull());
-  expect(countSlow()).toBeLessThanOrEqual(2 * maxReading.organization);
-  stopping.abort();
-  await Promise.all([polled, reads.idle()]);
+  expect(countSlow()).toBeLessThanOrEqual(2 * maxReading.group);
+  await Promise.all([one.stop(), another.stop(), polled]);
   await silent.close();
   await runSql(url, `update channels set providers = '[]' where slug like 'mail%'`);
 });

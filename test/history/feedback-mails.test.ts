@@ -107,7 +107,9 @@ test('other recipients are refused, so that nothing is ever relayed', async () =
   expect(await tenant.outcomes(id)).toEqual(['ada@x.test sent']);
 });
 
-test('a vacation reply is accepted and ignored, and a mail that is far too large is refused', async () => {
+test('a vacation reply is accepted and ignored, and a mail that is far too large is refused', {
+  tags: ['sweep'],
+}, async () => {
   const tenant = await viaSmtp();
   const { id, returnPath } = await send(tenant);
   const reply = 'From: ada@x.test\r\nSubject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\nI am away.\r\n';
@@ -132,7 +134,9 @@ test('a mail to several return paths is about each of their messages', async () 
   expect(await other.outcomes(second.id)).toEqual(['ada@x.test failed: bounced']);
 });
 
-test('mails are encrypted with STARTTLS, with a generated certificate unless the settings have one', async () => {
+test('mails are encrypted with STARTTLS, with a generated certificate unless the settings have one', {
+  tags: ['sweep'],
+}, async () => {
   const { returnPath } = await send(await viaSmtp());
   const any = { requireTLS: true, tls: { rejectUnauthorized: false } };
   expect(await deliver(returnPath, bounceOf('ada@x.test'), any)).toMatchObject({
@@ -220,7 +224,7 @@ test('four connections with the most expensive mails do not delay triggers', { t
   expect(busy).toBeLessThan(Math.max(100, 10 * quiet));
 });
 
-test('a client that says nothing does not keep the service from stopping', async () => {
+test('a client that says nothing does not keep the service from stopping', { tags: ['sweep'] }, async () => {
   const other = await testService({ BELFRY_ROLE: 'api', BELFRY_SMTP_IN: '127.0.0.1:0' });
   const socket = connect(other.mailPort!, '127.0.0.1');
   await new Promise(resolve => socket.once('data', resolve));

@@ -136,7 +136,9 @@ test('a forged signature is answered with 401, stores nothing, and is shown at t
   expect(await tenant.outcomes(id)).toEqual(['ada@x.test failed: bounced']);
 });
 
-test('a signature of Mailgun counts for one body, however often it is used, until it expires', async () => {
+test('a signature of Mailgun counts for one body, however often it is used, until it expires', {
+  tags: ['sweep'],
+}, async () => {
   const tenant = await tenantWith('mailgun');
   const url = await addressOf(tenant);
   const [first, second] = [await send(tenant), await send(tenant)];

@@ -166,7 +166,7 @@ test('five temporary bounces in at least seven days suppress the address, unless
   expect(await listed()).toEqual(['ada@x.test']);
 });
 
-test('a bounce is corrected in days that were summed already', async () => {
+test('a bounce is corrected in days that were summed already', { tags: ['sweep'] }, async () => {
   const tenant = await world.tenant({ users: ['ada@x.test'], ...viaSandbox });
   const { refs } = await send(tenant);
   const earlier = "interval '3 days'";
@@ -201,7 +201,7 @@ test('all messages of a digest bounce with it', async () => {
   for (const id of ids) expect(await tenant.outcomes(id)).toEqual(['ada@x.test failed: bounced']);
 });
 
-test('a thousand events take a few statements', async () => {
+test('a thousand events take a few statements', { tags: ['sweep'] }, async () => {
   const users = Array.from({ length: 250 }, (_, i) => `p${i}@x.test`);
   const tenant = await world.tenant({ users, ...viaSandbox });
   const { refs } = await send(tenant);
@@ -226,7 +226,7 @@ test('a thousand events take a few statements', async () => {
   expect((await tenant.ask({ path: `/api/o/${tenant.slug}/suppressions/` })).body).toHaveLength(250);
 });
 
-test('unmatched events are deleted after 30 days, and feedback with its occurrence', async () => {
+test('unmatched events are deleted after 30 days, and feedback with its occurrence', { tags: ['sweep'] }, async () => {
   const tenant = await world.tenant({ users: ['ada@x.test'], ...viaSandbox });
   const { deps } = world.service.runtime;
   await storeFeedback(deps, tenant.id, null, 'postmark', [event('opened', 'old')], Date.now() - 31 * dayMs);

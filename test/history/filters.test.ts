@@ -24,7 +24,7 @@ async function read(tenant: Tenant, path: string): Promise<Row[]> {
   return found;
 }
 
-test('deliveries are found by status, user and channel while some are still open', async () => {
+test('deliveries are found by status, user and channel while some are still open', { tags: ['sweep'] }, async () => {
   const users = ['a@x.test', 'b@x.test', 'c@x.test', { email: 'locked@x.test', locked: true }];
   const unused = { ...sandbox, slug: 'unused' };
   const tenant = await world.tenant({

@@ -1,6 +1,6 @@
 /** Buttons in chats and replies to text messages: who may act, and what happens. */
 import { generateKeyPairSync } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { acknowledgeTextsIn } from '../../src/core/message/acknowledge-texts.ts';
 import {
   type ChatServices,
@@ -98,7 +98,7 @@ test('an escalation to Slack, Telegram and voice ends with a button, and forged 
   expect(chats.messages.find(one => one.service === 'slack')).toMatchObject({
     to: 'U0ANN',
     text: '*Fire*\n\nIn the cellar',
-    buttons: [{ label: 'Acknowledge' }, { label: 'Resolve' }],
+    buttons: [{ label: 'Acknowledge' }, { label: 'Resolve' }, { label: 'Snooze 1 h' }],
   });
   expect(chats.messages.find(one => one.service === 'voice')!.text).toContain('Press 1 to acknowledge.');
   const [slack, telegram] = [await urlOf(tenant, 'slack'), await urlOf(tenant, 'telegram')];
@@ -152,6 +152,35 @@ test('an escalation to Slack, Telegram and voice ends with a button, and forged 
   const later = JSON.parse((await post(telegram, press.telegram(tokenOf('telegram', 'Acknowledge'), 4711))).text);
   expect(later).toMatchObject({ method: 'answerCallbackQuery', callback_query_id: '4382bfdwdsb323b2d9' });
   expect(later.text).toMatch(/^Acknowledged by ann@x\.test in Slack/);
+});
+
+test('a button snoozes for an hour, and one that acknowledges ends the snooze', async () => {
+  const tenant = await tenantWith(['slack']);
+  const id = await start(tenant, 1);
+  const slack = await urlOf(tenant, 'slack');
+  const { url } = chats.peer;
+  await post(slack, press.slack(tokenOf('slack', 'Snooze 1 h'), 'U0ANN', { url }));
+  expect(chats.slackNotes.pop()).toMatch(
+    /^Snoozed by ann@x\.test in Slack until .* No one else is alerted until then\.$/,
+  );
+  expect(await tenant.occurrence(id)).toMatchObject({ state: 'snoozed', snoozed_by: 'ann@x.test in Slack' });
+  await eventually(async () =>
+    expect(chats.changed).toMatchObject([
+      { text: expect.stringMatching(/\n\nSnoozed until .* by ann@x\.test in Slack, /) },
+    ]),
+  );
+  await post(slack, press.slack(tokenOf('slack', 'Acknowledge'), 'U0ANN', { url }));
+  expect(chats.slackNotes.pop()).toMatch(/^Acknowledged by ann@x\.test in Slack/);
+  expect(await tenant.occurrence(id)).toMatchObject({ state: 'acknowledged', snoozed_by: null });
+  // Taken back: what was sent says that it is open again, and the next message has buttons.
+  await eventually(async () => expect(chats.changed).toHaveLength(2));
+  await tenant.post(`/api/o/${tenant.slug}/occurrence/${id}/unacknowledge/`);
+  await eventually(async () => expect(chats.messages).toHaveLength(2), 8_000);
+  await eventually(async () =>
+    expect(chats.changed.slice(2)).toMatchObject([
+      { text: expect.stringMatching(/\n\nTaken back by API key test, .*: this is open again$/) },
+    ]),
+  );
 });
 
 test('Telegram, Discord and Mattermost resolve by a button', async () => {
@@ -256,7 +285,40 @@ test('an action triggers its event once, and a link opens a page', async () => {
   });
 });
 
-test('a recorded press of a button that triggers an event triggers nothing when it is sent again later', async () => {
+test('a press of a button is noted once for a message whose variants are compared, and for no other', {
+  tags: ['sweep'],
+}, async () => {
+  const actions = [
+    { name: 'mine', label: 'I take it', acknowledge: true },
+    { name: 'water', label: 'Water', event: 'go' },
+  ];
+  const message = { subject: 'Fire', body: 'Now', actions };
+  const tenant = await tenantWith(['slack'], { notifications: [{ channels: ['slack'], message }] });
+  const url = await urlOf(tenant, 'slack');
+  const noted = async (variant: string | null, label: string) => {
+    chats.messages.length = 0;
+    const id = await tenant.trigger();
+    await tenant.until(id, 'sent');
+    await tenant.sql('update deliveries set variant = $2 where organization_id = $1', tenant.id, variant);
+    const act = () => post(url, press.slack(tokenOf('slack', label), 'U0ANN', { url: chats.peer.url }));
+    const read = () =>
+      tenant.sql<{ acted_at: Date | null }>('select acted_at from deliveries where occurrence_id = $1', id);
+    await act();
+    const [first] = await read();
+    await act();
+    expect(await read()).toEqual([first]);
+    // What the press has triggered must not arrive among the messages of the next trigger.
+    if (label === 'Water') await eventually(() => expect(chats.messages).toHaveLength(2));
+    return first!.acted_at !== null;
+  };
+  expect(await noted('b', 'Water')).toBe(true);
+  expect(await noted('a', 'I take it')).toBe(true);
+  expect(await noted(null, 'Water')).toBe(false);
+});
+
+test('a recorded press of a button that triggers an event triggers nothing when it is sent again later', {
+  tags: ['sweep'],
+}, async () => {
   const message = { subject: 'Fire', body: 'Now', actions: [{ name: 'water', label: 'Water', event: 'go' }] };
   const tenant = await tenantWith(['slack'], { notifications: [{ channels: ['slack'], message }] });
   await start(tenant, 1);
@@ -285,7 +347,7 @@ test('an action whose event refuses the context is answered why', async () => {
   expect(chats.slackNotes).toEqual([expect.stringMatching(/^This could not be done: .*action/)]);
 });
 
-test('a press on an alert that was cancelled is answered that it is over', async () => {
+test('a press on an alert that was cancelled is answered that it is over', { tags: ['sweep'] }, async () => {
   const tenant = await tenantWith(['telegram']);
   const id = await start(tenant, 1);
   expect((await tenant.post(`/api/o/${tenant.slug}/occurrence/${id}/cancel/`)).status).toBe(200);
@@ -315,7 +377,9 @@ test('a reply by Twilio acknowledges the newest open escalation of that number, 
   expect((await reply('1')).text).toContain('<Message>There is nothing to acknowledge.</Message>');
 });
 
-test('a reply that is repeated acknowledges nothing that was sent after it, nor another one', async () => {
+test('a reply that is repeated acknowledges nothing that was sent after it, nor another one', {
+  tags: ['sweep'],
+}, async () => {
   const tenant = await tenantWith(['twilio']);
   const url = await urlOf(tenant, 'twilio');
   const reply = (MessageSid: string) =>
@@ -336,7 +400,7 @@ test('a reply that is repeated acknowledges nothing that was sent after it, nor 
   expect(await tenant.occurrence(latest)).toMatchObject({ acknowledged_by: 'ann@x.test by SMS' });
 });
 
-test('each account of a channel with several ones signs its own requests', async () => {
+test('each account of a channel with several ones signs its own requests', { tags: ['sweep'] }, async () => {
   const { twilio } = chatChannels(chats.peer.url);
   const [first] = twilio.providers;
   const second = { ...first, auth_token: 'token-of-the-second' };
@@ -379,4 +443,64 @@ test('without a secret there are no callbacks, and requests are refused', async 
   expect((await post(url, press.telegram('x', 4711, ''))).status).toBe(401);
   expect((await post(url.replace(/telegram-bot/, 'slack'), press.telegram('x', 4711))).status).toBe(404);
   expect((await post(url, { body: 'x'.repeat(1_048_577), headers: {} })).status).toBe(413);
+});
+
+describe('a bundle of alerts', () => {
+  /** Triggers an alert, which is sent at once, and three more that become one message. */
+  async function bundleIn(channel: ChannelName) {
+    const tenant = await tenantWith([channel]);
+    const fire = (name: string) => tenant.trigger({ dedup_key: name }, { title: name });
+    await tenant.until(await fire('first'), 'sent');
+    const ids: string[] = [];
+    for (const name of ['a', 'b', 'c']) ids.push(await fire(name));
+    for (const id of ids) await tenant.until(id, 'pending');
+    await tenant.sql(
+      `update deliveries set due_at = now() where organization_id = ${tenant.id} and status = 'pending'
+         and due_at <> '9999-12-31Z'`,
+    );
+    await tenant.sql('notify belfry_work');
+    for (const id of ids) await tenant.until(id, 'sent');
+    const { buttons, text } = chats.messages.at(-1)!;
+    const openOf = async () => {
+      const all = await Promise.all(ids.map(id => tenant.occurrence(id)));
+      return all.map(one => one.acknowledged_by);
+    };
+    return { tenant, buttons, text, openOf };
+  }
+
+  test('has a button for each alert and one for all, which say what they did', async () => {
+    const { buttons, openOf } = await bundleIn('mattermost');
+    const labels = ['Acknowledge all', 'Acknowledge: a', 'Acknowledge: b', 'Acknowledge: c'];
+    expect(buttons.map(one => one.label)).toEqual(labels);
+    const url = await mattermostUrl();
+    const choose = async (label: string) => {
+      const { token } = buttons.find(one => one.label === label)!;
+      return (await post(url, press.mattermost(token!, 'a'.repeat(26)))).text;
+    };
+    const by = 'ann@x.test in Mattermost';
+    await choose('Acknowledge: b');
+    expect(await openOf()).toEqual([null, by, null]);
+    expect(await choose('Acknowledge all')).toContain('2 of 3 alerts were open');
+    expect(await openOf()).toEqual([by, by, by]);
+    expect(await choose('Acknowledge all')).toContain('0 of 3 alerts were open');
+  });
+
+  test('is acknowledged as a whole by a reply', async () => {
+    const { tenant, text, openOf } = await bundleIn('twilio');
+    expect(text).toMatch(/^3 alerts: a; b; c https:/);
+    const url = await urlOf(tenant, 'twilio');
+    const reply = { MessageSid: 'SM9', From: '+15555550123', To: '+15555550100', Body: 'ACK' };
+    expect((await post(url, press.twilio(url, reply))).text).toContain('3 of 3 alerts were open');
+    expect(await openOf()).toEqual(Array(3).fill('ann@x.test by SMS'));
+  });
+
+  test('is read aloud with the first alert, and acknowledged as a whole by a key', async () => {
+    const { text, openOf } = await bundleIn('voice');
+    expect(text).toContain('3 alerts. a');
+    const [, called] = /(https:[^"]+\/call)/.exec(text)!;
+    const body = 'Digits=1';
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    expect((await post(called!, { body, headers })).text).toContain('3 of 3 alerts were open');
+    expect(await openOf()).toEqual(Array(3).fill('ann@x.test'));
+  });
 });

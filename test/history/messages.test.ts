@@ -213,7 +213,7 @@ describe('the stored snapshot', () => {
     expect(used).toHaveLength(2);
   });
 
-  test('is kept while a delivery needs it, and deleted afterwards', async () => {
+  test('is kept while a delivery needs it, and deleted afterwards', { tags: ['sweep'] }, async () => {
     const tenant = await tenantWith();
     const occurrence = await sent(tenant);
     const before = await views(tenant, occurrence);

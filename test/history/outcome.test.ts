@@ -60,6 +60,20 @@ test('a scheduled occurrence shows its time, and can be cancelled', async () => 
   expect(await expectOutcome(tenant, id, 'cancelled')).toMatchObject({ status: 'completed', scheduled_for: null });
 });
 
+test('an occurrence that was resolved before it was sent stays resolved while its message waits for a retry', async () => {
+  const tenant = await world.tenant({ users: ['ann@x.test'] });
+  tenant.answer({ status: 503 });
+  const id = await tenant.trigger({ delay: '1h', dedup_key: 'disk' });
+  expect((await tenant.post(`/api/o/${tenant.slug}/occurrence/${id}/resolve/`)).status).toBe(200);
+  await tenant.sql(`update occurrences set due_at = now() where organization_id = $1`, tenant.id);
+  await tenant.sql('notify belfry_work');
+  await eventually(async () => {
+    const waiting = `select status from deliveries where organization_id = $1`;
+    expect(await tenant.sql(waiting, tenant.id)).toEqual([{ status: 'retrying' }]);
+  });
+  await expectOutcome(tenant, id, 'resolved');
+});
+
 test('an occurrence is held by a paused event, application or channel, and sent when it is resumed', async () => {
   const tenant = await world.tenant({ users });
   for (const path of [tenant.event, tenant.application, `/api/o/${tenant.slug}/c/hooks/`]) {

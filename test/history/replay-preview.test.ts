@@ -17,7 +17,9 @@ async function preview(tenant: Tenant, path: string) {
   return answer.body;
 }
 
-test('the preview lists users who are locked, lost the address or opted out, and the replay skips them', async () => {
+test('the preview lists users who are locked, lost the address or opted out, and the replay skips them', {
+  tags: ['sweep'],
+}, async () => {
   const tenant = await world.tenant({ users: [], channels: own });
   // Each user has their own address, which the tenant's sink answers.
   const users = names.map(name => ({

@@ -54,7 +54,9 @@ async function expectHeld(tenant: Tenant, id: string): Promise<void> {
   });
 }
 
-test('too many permanent bounces hold bulk messages until the channel is resumed; all others are sent', async () => {
+test('too many permanent bounces hold bulk messages until the channel is resumed; all others are sent', {
+  tags: ['sweep'],
+}, async () => {
   const tenant = await tenantWith();
   const receiver = await openReceiver(tenant, ['channel.reputation_low']);
   const refs = await sendToAll(tenant);

@@ -175,6 +175,7 @@ test('the queue and the pauses are reported, and held work does not count as pen
       id: null,
       scope: 'all',
       reason: null,
+      cause: null,
       since: expect.any(String),
       waiting: { messages: 0, occurrences: 1, capped: false },
     },
@@ -246,7 +247,9 @@ async function withinOneHour(check: () => Promise<void>): Promise<void> {
   }
 }
 
-test('finished days are summed once, and all statistics stay the same for every range', async () => {
+test('finished days are summed once, and all statistics stay the same for every range', {
+  tags: ['sweep'],
+}, async () => {
   await withinOneHour(async () => {
     const tenant = await past();
     const before = await ofRanges(tenant);
@@ -296,7 +299,7 @@ test('summed days are read from the sums, and other hours from the counters', { 
   });
 });
 
-test('deleting an organization deletes all its statistics', async () => {
+test('deleting an organization deletes all its statistics', { tags: ['sweep'] }, async () => {
   const tenant = await past();
   await runMaintenance(world.service.runtime.deps, Date.now());
   const tables = await tenant.sql<{ name: string }>(`
@@ -315,7 +318,7 @@ test('deleting an organization deletes all its statistics', async () => {
   for (const count of await left()) expect(count).toBe(0);
 });
 
-test('the 20 busiest events are listed in order, without deleted ones', async () => {
+test('the 20 busiest events are listed in order, without deleted ones', { tags: ['sweep'] }, async () => {
   const tenant = await past();
   await tenant.sql(
     `with made as (

@@ -171,7 +171,7 @@ test('uses that exceed the queue are not counted, and are reported', async () =>
   expect(messages.filter(message => message.startsWith('too many')).length).toBeGreaterThanOrEqual(1_000);
 });
 
-test('the doctor says that tracking needs the public address', async () => {
+test('the doctor says that tracking needs the public address', { tags: ['sweep'] }, async () => {
   await mailing({ track: true });
   const { deps } = world.service.runtime;
   const find = async (settings: object) =>

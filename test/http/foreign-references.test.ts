@@ -2,6 +2,7 @@
  * Bodies that reference objects of another organization, or of a project outside the key's scope, are answered like bodies
  * that reference nothing, and the other's rows stay unchanged. The bodies are generated from the route table, so a new
  * property that references an object must be listed here.
+ * @module-tag sweep
  */
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -49,6 +50,12 @@ async function nameAlone(organizationId: number, projectId: number, name: string
      insert into events (organization_id, application_id, slug, name) select $1, id, '${name}', '${name}' from app`,
     at,
   );
+  const layers = '[{"name":"all","every":"1d","from":"2027-01-04T00:00","users":["jane@acme.test"]}]';
+  await pool.query(
+    `insert into schedules (organization_id, project_id, slug, name, timezone, layers, combine)
+     values ($1, $2, '${name}', '${name}', 'UTC', '${layers}', 'cover') on conflict do nothing`,
+    at,
+  );
   if (name !== 'rivals') return;
   await pool.query(
     `insert into categories (organization_id, slug, name, kind) values ($1, '${name}', '${name}', 'promotional')`,
@@ -81,6 +88,14 @@ const references: Record<string, (tenants: Tenants) => Reference> = {
   application: () => ({ rivals: ['rivals'], siblings: ['siblings', 'forklift'], nowhere: 'nowhere' }),
   event: () => ({ rivals: ['rivals'], siblings: ['siblings'], nowhere: 'nowhere' }),
   'preferences/event': () => ({ rivals: ['shop/rivals/rivals', 'rivals/web/order-paid'], nowhere: 'no/such/event' }),
+  path: () => ({ rivals: ['shop/rivals/rivals', 'rivals/web/order-paid'], nowhere: 'no/such/event' }),
+  'groups/channel': () => ({ rivals: ['rivals'], siblings: ['siblings'], nowhere: 'nowhere' }),
+  schedule: () => ({ rivals: ['rivals'], siblings: ['siblings'], nowhere: 'nowhere' }),
+  on_change: () => ({ rivals: ['rivals/rivals'], siblings: ['siblings/siblings'], nowhere: 'nowhere/nowhere' }),
+  page: () => ({ rivals: ['web/rivals'], siblings: ['web/siblings'], nowhere: 'web/nowhere' }),
+  fallback: () => ({ rivals: ['rivals'], siblings: ['siblings', 'Staff'], nowhere: 'nowhere' }),
+  'layers/users': () => ({ rivals: ['jane@rival.test'], nowhere: 'jane@nobody.test' }),
+  replaces: () => ({ rivals: ['jane@rival.test'], nowhere: 'jane@nobody.test' }),
   user: () => ({ rivals: ['jane@rival.test'], nowhere: 'jane@nobody.test' }),
   username: () => ({ rivals: ['jane@rival.test'], nowhere: 'jane@nobody.test' }),
   to: () => ({ rivals: ['jane@rival.test'], nowhere: 'jane@nobody.test' }),
@@ -97,15 +112,19 @@ const references: Record<string, (tenants: Tenants) => Reference> = {
 };
 /** Properties that name no other object. */
 const plain = new Set(
-  `_mode acknowledge action actions active addresses after allowed_networks app assign_to_preferred_channel attachment_bytes attachments auth
-  avatar body brand_color cause channel_defaults channel_type concurrency content_id context context_schema custom_fields dedup_key default delay
-  deliveries deliveries_per_trigger description detail digest drop dry_run email enabled endpoint environs every expires_at
-  expires_in extra_context filter first first_name for from give_up_after idempotency_key items key keys kind label last_name
-  locale locales locked logo_url max max_bounce_percent max_complaint_percent max_key_lifetime_days max_per_day message more name notify_resolved on_unknown options
-  organization overflow overlap overrides p256dh per per_second permissions platform preferences priority provider providers prune quiet_hours
-  rate_per_second reason repeat reputation_guard requests_per_second required resolve retention_days retry role secret send_at slug steps
-  stored_messages strict subject target throttle timezone token track trigger triggers_per_second type types unless url use users value
-  weekdays`.split(/\s+/),
+  `_mode b bounced canary complained duration ends_at failed field first_rate matchers op rate recurrence starts_at stop_at urgent_rate variants wait winner_by
+  ack acknowledge acknowledgement_expires action actions active addresses after allowed_networks app assign_to_preferred_channel attachment_bytes attachments audience auth
+  acknowledged avatar body brand_color grace cause channel_defaults channel_type concurrency content_id content_type context context_schema custom_fields dedup_key default delay
+  deliveries deliveries_per_trigger description detail digest drop dry_run email enabled endpoint environs every expires expires_at
+  expirationTime expires_in extra_context filter first first_audience first_name for four_eyes from give_up_after group groups guard headers idempotency_key items key keys kind label last_name
+  locale locales locked logo_url max max_bounce_percent max_complaint_percent max_key_lifetime_days max_per_day message method more name notify_resolved on_unknown options group_by mapping
+  organization overflow overlap overrides p256dh payload per per_second permissions platform preferences priority provider providers prune quiet_hours
+  rate_per_second reason repeat reputation_guard request requests_per_second required resolve retention_days retry role round_robin routes resolved secret send_at silence_for slug source steps
+  severity stored_messages strict subject target throttle time timezone title token track trigger triggers_per_second type types unacknowledged unless until update update_secret url use users value
+  first_page service_levels share taken_in within
+  urgent weekdays words when alerts at combine days layers offset only since reach normal important by test verified code`.split(
+    /\s+/,
+  ),
 );
 /** The same names for something else: settings of a provider, expressions, times of day, an application's own data. */
 const others = /providers|quiet_hours|custom_fields|context|^(digest|throttle)\/key$/;
@@ -123,11 +142,21 @@ function referenceAt({ id }: Route, path: Step[], value: unknown): Reference | u
 
 /** What an answer says, whichever object it was about, and whatever numbers and times it happened to have. */
 function gist(text: string, value: unknown): string {
-  return text
-    .replace(/"request_id":"[^"]*"/, '')
-    .replaceAll(String(value), '…')
-    .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'uuid')
-    .replaceAll(/\d+(\.\d+)?/g, '0');
+  return (
+    text
+      .replace(/"request_id":"[^"]*"/, '')
+      .replaceAll(String(value), '…')
+      // Some name only the last part of a path.
+      .replaceAll(`\\"${String(value).split('/').at(-1)}\\"`, '…')
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'uuid')
+      .replaceAll(/\d+(\.\d+)?/g, '0')
+  );
+}
+
+/** A swap is accepted only once. */
+async function reopenSwaps(): Promise<void> {
+  const swaps = "update schedule_swaps set state = 'open', accepted_by_id = null where organization_id = $1";
+  await service.runtime.database.pool.query(swaps, [tenants.acme.id]);
 }
 
 /** The rows of an organization, in all tables. */
@@ -154,6 +183,7 @@ test.each(withBody)(
     for (const [path, value] of listValues(validBody(route, tenants))) {
       const { rivals = [], siblings = [], nowhere } = referenceAt(route, path, value) ?? {};
       const answers = async (key: string, named: unknown) => {
+        await reopenSwaps();
         const body = withValueAt(validBody(route, tenants), path, named);
         const { status, text } = await ask(service.address, {
           method: route.method,

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { createMetrics } from '../../src/http/server/metrics/metrics.ts';
 import { createServer } from '../../src/http/server/server.ts';
+import { openSourceSecrets } from '../../src/services/configuration/source-secrets.ts';
 import { ask } from '../support/api.ts';
 import { fill, pathValues } from '../support/api-paths.ts';
 import { testService } from '../support/database.ts';
@@ -18,6 +19,7 @@ let tenants: Tenants;
 let values: ReturnType<typeof pathValues>;
 let paths: { method: string; path: string }[];
 let feedbackToken: string;
+let sourceToken: string;
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
@@ -26,6 +28,9 @@ beforeAll(async () => {
   values = pathValues(tenants);
   const channel = deps.db.selectFrom('channels').select('feedback_token').limit(1);
   feedbackToken = (await channel.executeTakeFirstOrThrow()).feedback_token;
+  const source = deps.db.selectFrom('sources').selectAll().where('slug', '=', 'prometheus');
+  const row = await source.executeTakeFirstOrThrow();
+  sourceToken = openSourceSecrets(deps.cipher, row.organization_id, row).token;
   paths = await listPaths();
 });
 afterAll(() => service.stop());
@@ -71,10 +76,19 @@ const segments = [
 
 /** Returns the requests that were answered with a 5xx. */
 async function findFailures({ method, path }: (typeof paths)[number], key: string | undefined): Promise<string[]> {
-  const there = { ...values, service: value('mail'), provider: value('slack'), name: value('a'), folder: value('b') };
+  const there = {
+    ...values,
+    service: value('mail'),
+    provider: value('slack'),
+    name: value('a'),
+    folder: value('b'),
+    ...ingress,
+  };
   const own: Record<string, string> = /^\/(feedback|interactions)\//.test(path)
     ? { token: feedbackToken }
-    : { file: 'a' };
+    : /^\/(ping|in|integrations)\//.test(path)
+      ? { token: sourceToken }
+      : { file: 'a' };
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
   const asked = names.flatMap(name =>
     segments.map(segment => fill(path, there, { ...own, [name]: '@@' }).replace('%40%40', segment)),
@@ -91,6 +105,14 @@ async function findFailures({ method, path }: (typeof paths)[number], key: strin
   }
   return failures;
 }
+
+/** Parameters of the paths that monitoring systems and jobs use. */
+const ingress = {
+  action: { there: 'start', elsewhere: [], code: '' },
+  alert: { there: 'a', elsewhere: [], code: '' },
+  request: { there: 'a', elsewhere: [], code: '' },
+  type: { there: 'grafana', elsewhere: [], code: '' },
+};
 
 const value = (there: string) => ({ there, elsewhere: [], code: '' });
 

@@ -111,7 +111,7 @@ test('audit prints JSON lines from the database and from a server, and records t
   }
 });
 
-test('a member is created with a password from standard input', async () => {
+test('a member is created with a password from standard input', { tags: ['sweep'] }, async () => {
   const email = 'member@people.test';
   const args = ['create', '--email', email, '--org', 'acme', '--role', 'editor', '--password-stdin'];
   const { code, stdout } = await accountWith('given by the operator\n', args);
@@ -139,7 +139,7 @@ test.each([
   expect(result.stderr).toContain(text);
 });
 
-test('a weak password is refused, and so is running against a server', async () => {
+test('a weak password is refused, and so is running against a server', { tags: ['sweep'] }, async () => {
   const weak = await accountWith('password123\n', ['create', '--email', 'x@people.test', '--password-stdin']);
   expect([weak.code, weak.stderr]).toEqual([1, expect.stringContaining('too easy to guess')]);
   const remote = await account(['list'], { BELFRY_URL: service.address, BELFRY_KEY: 'bf_x' });

@@ -177,7 +177,9 @@ test('sign-ins of one client that wait for the provider leave room for others', 
   expect((await signInAs(subject)).session.status).toBe(200);
 });
 
-test('the path does not exist without a provider, and redirects with an error when the provider is unavailable', async () => {
+test('the path does not exist without a provider, and redirects with an error when the provider is unavailable', {
+  tags: ['sweep'],
+}, async () => {
   const without = await testService({ BELFRY_ROLE: 'api' });
   expectProblem(await ask(without.address, { path: '/api/session/oidc/' }), 404, 'path.not_found');
   await without.stop();

@@ -222,7 +222,9 @@ describe('password and code in one request', () => {
     expect(opened.status, opened.text).toBe(200);
   });
 
-  test('are refused after a whole second, so that the time does not reveal that the password was right', async () => {
+  test('are refused after a whole second, so that the time does not reveal that the password was right', {
+    tags: ['sweep'],
+  }, async () => {
     const owner = await person();
     await enroll(owner);
     for (const given of [password, 'wrong password']) {

@@ -209,10 +209,11 @@ describe('a cached key', () => {
     };
     // The notification about the new key may still be in transit when it is first used.
     await eventually(async () => expect(await statementsOf(request)).toEqual([]));
-    // Maintenance may run a statement meanwhile, but not for each request.
-    const runs: string[][] = [];
-    for (let i = 0; i < 10; i++) runs.push(await statementsOf(request));
-    expect(runs.filter(statements => statements.length > 0).length, runs.flat().join('\n')).toBeLessThanOrEqual(2);
+    // Maintenance may run statements meanwhile, the more often the busier the machine, but none for each request.
+    const seen = new Map<string, number>();
+    for (let i = 0; i < 10; i++)
+      for (const name of new Set(await statementsOf(request))) seen.set(name, (seen.get(name) ?? 0) + 1);
+    expect([...seen].filter(([, times]) => times > 5)).toEqual([]);
   });
 
   test('costs a trigger one statement', async () => {
@@ -224,6 +225,23 @@ describe('a cached key', () => {
     };
     await eventually(async () => expect(await statementsOf(trigger)).toEqual(['store_occurrences']));
   });
+});
+
+test('the service that revokes a key refuses it at once, however late the announcement is', async () => {
+  const { id, key } = await newKey();
+  expect((await ping(here, key)).status).toBe(200);
+  const announcements = vi.spyOn(here.runtime.deps.tenantCache, 'handleAnnouncement').mockReturnValue();
+  try {
+    await ask(here.address, {
+      method: 'POST',
+      path: '/api/o/acme/k/revoke/',
+      key: tenants.acme.keys.all,
+      body: { key: id },
+    });
+    expectProblem(await ping(here, key), 401, 'key.revoked');
+  } finally {
+    announcements.mockRestore();
+  }
 });
 
 describe('within a second, another service notices', () => {

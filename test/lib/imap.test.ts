@@ -16,7 +16,7 @@ async function read(limits: { ms?: number } = {}, secure = false): Promise<strin
   return found;
 }
 
-test('STARTTLS comes before the credentials', async () => {
+test('STARTTLS comes before the credentials', { tags: ['sweep'] }, async () => {
   imap = await openImapPeer('starttls');
   imap.add('Subject: Hello\r\n\r\nHello.\r\n');
   expect(await read()).toEqual(['Subject: Hello\r\n\r\nHello.\r\n']);

@@ -55,6 +55,13 @@ describe('the guard', () => {
     .concat(['192.0.1.1', '198.17.0.1', '198.20.0.1', '2606:4700:4700::1111', '2a00:1450:4001:81b::200e'])
     .concat(['::ffff:93.184.216.34', '64:ff9b::93.184.216.34', '64:ff9b::5db8:d822', '2002:5db8:d822::1']);
 
+  it('knows the networks that the operator allows', () => {
+    const { isAllowed } = createGuard(['10.1.0.0/16', '::1']);
+    expect(['10.1.2.3', '::ffff:10.1.2.3', '::1', '10.2.0.1', '1.1.1.1'].map(isAllowed)).toEqual([
+      ...[true, true, true, false, false],
+    ]);
+  });
+
   it.each(closed)('blocks %s', address => {
     expect(createGuard([]).allows(address)).toBe(false);
   });
@@ -205,6 +212,22 @@ describe('redirects', () => {
     expect(circle.seen).toHaveLength(4);
   });
 
+  it('are refused if they lead from https to http, because the URL may be a secret', async () => {
+    const plain = await peer();
+    const secure = await peer(to(`${plain.url}/secret`), { protocol: 'https' });
+    const failure = await outbound({ ca: certificate })
+      .request(`${secure.url}/secret`, get)
+      .catch(error => error);
+    expect(failure).toMatchObject({ kind: 'unencrypted', sent: false, isFinal: true });
+    expect(failure.message).toMatch(
+      /^localhost:\d+ redirects to http:\/\/127\.0\.0\.1:\d+, without encryption: use an/,
+    );
+    expect(plain.connections).toBe(0);
+    const again = await peer(to(secure.url));
+    secure.reply = { body: 'there' };
+    expect((await outbound({ ca: certificate }).request(again.url, get)).text).toBe('there');
+  });
+
   it.each([301, 302, 303, 307, 308])('returns a %d to a POST as it is', async status => {
     const other = await peer();
     const first = await peer(to(other.url, status));
@@ -228,7 +251,7 @@ describe('a response', () => {
     expect(text).toHaveLength(64 * 1024);
   });
 
-  it('is decided by its status if its body never ends', async () => {
+  it('is decided by its status if its body never ends', { tags: ['sweep'] }, async () => {
     const inside = await peer('stall');
     // Long enough for the part that comes, on a busy machine too.
     expect(await outbound({ timeoutMs: 3_000 }).request(inside.url, post)).toMatchObject({

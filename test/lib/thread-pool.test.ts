@@ -24,14 +24,14 @@ describe('a task', () => {
     });
   });
 
-  test('that takes too long is stopped, and its owner is reported', async () => {
+  test('that takes too long is stopped, and its owner is reported', { tags: ['sweep'] }, async () => {
     const stopped: [string, string][] = [];
     open({ cpuMs: 300, onStopped: ({ reason }, owner) => stopped.push([reason, owner]) });
     await expect(pool.run('a', { spin: true })).rejects.toMatchObject({ reason: 'cpu' });
     expect(stopped).toEqual([['cpu', 'a']]);
   });
 
-  test('runs in a new thread after one was stopped', async () => {
+  test('runs in a new thread after one was stopped', { tags: ['sweep'] }, async () => {
     open({ cpuMs: 2_000 });
     const spinning = pool.run('a', { spin: true }).catch((error: ThreadStoppedError) => error.reason);
     const after = pool.run('a', { echo: 'still here' });

@@ -49,7 +49,7 @@ describe('the tenant cache', () => {
       () => organizationId,
     );
 
-  test('retains nothing of announcements that name no organization and no account', () => {
+  test('retains nothing of announcements that name no organization and no account', { tags: ['sweep'] }, () => {
     const retained = retainedBytes(() => {
       for (let i = 0; i < 2_000; i++) {
         cache.handleAnnouncement(`${i}`.padEnd(8_000, '\u00ff'));
@@ -59,7 +59,7 @@ describe('the tenant cache', () => {
     expect(retained).toBeLessThan(5_000_000);
   });
 
-  test('retains a bounded number of those that name one which does not exist', () => {
+  test('retains a bounded number of those that name one which does not exist', { tags: ['sweep'] }, () => {
     const retained = retainedBytes(() => {
       for (let i = 1; i < 500_000; i++) cache.handleAnnouncement(`account ${1_000_000 + i}`);
     });

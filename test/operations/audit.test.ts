@@ -1,20 +1,27 @@
-/** Every write is recorded in the audit log. The tests are generated from the route table, so that none is missed. */
+/**
+ * Every write is recorded in the audit log. The tests are generated from the route table, so that none is missed.
+ * @module-tag sweep
+ */
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { routes } from '../../src/http/routes.ts';
 import { type Ask, asker } from '../support/api.ts';
 import { fill, pathValues } from '../support/api-paths.ts';
+import { type HttpPeer, openHttpPeer } from '../support/http-peer.ts';
 import { type Tenants, testTenants } from '../support/tenants.ts';
-import { unaudited, writes } from '../support/writes.ts';
+import { served, unaudited, writes } from '../support/writes.ts';
 
 let service: Service;
 let tenants: Tenants;
 let ask: Ask;
+let peer: HttpPeer;
 
 beforeAll(async () => {
   ({ service, tenants } = await testTenants());
   ask = asker(service.address, tenants.acme.keys.all);
+  peer = await openHttpPeer({ body: 'BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n' });
+  served.calendar = `${peer.url}/jane.ics`;
   // One of the two is still in progress, so that it can be cancelled.
   await service.runtime.deps.db
     .updateTable('occurrences')
@@ -25,6 +32,12 @@ beforeAll(async () => {
     .updateTable('accounts')
     .set({ oidc_issuer: 'https://id.test', oidc_subject: sql`id::text` })
     .execute();
+  await service.runtime.deps.db
+    .updateTable('schedules')
+    .set({ test: '{"event":"web/order-paid","every":"30d","at":"10:00"}' })
+    .where('organization_id', '=', tenants.acme.id)
+    .where('slug', '=', 'primary')
+    .execute();
   // The delivery of the other one failed, so that it can be retried.
   await service.runtime.deps.db
     .updateTable('deliveries')
@@ -33,7 +46,10 @@ beforeAll(async () => {
     .where('occurrence_id', '=', tenants.acme.occurrences[1]!.id)
     .execute();
 });
-afterAll(() => service.stop());
+afterAll(async () => {
+  await peer.close();
+  await service.stop();
+});
 
 beforeAll(async () => {
   await ask({ method: 'POST', path: '/api/o/acme/p/', body: { slug: 'spare', name: 'Spare' } });
@@ -97,12 +113,27 @@ test('the log of one organization shows nothing of another', async () => {
   expect(text).not.toContain('spy@rival.test');
 });
 
-test('no entry contains secrets of channels', async () => {
+test('no entry contains secrets', async () => {
   const providers = [{ use: 'smtp', host: 'mail.acme.test', from: 'a@acme.test', user: 'u', password: 'hush-hush' }];
   const channels = [{ slug: 'sealed', name: 'Sealed', type: 'email', providers }];
   const organization = { slug: 'acme', name: 'Acme', channels };
   const applied = await ask({ method: 'POST', path: '/api/o/acme/configuration/apply/', body: { organization } });
   expect(applied.status, applied.text).toBe(200);
+  const secrets = { secret: 'hush-hush', update_secret: 'hush-hush', token: 'hush-hush'.padEnd(32, '0') };
+  const bodies = {
+    sources: { slug: 'sealed', use: 'alertmanager', routes: [{ event: 'order-paid' }], ...secrets },
+    watches: {
+      slug: 'sealed',
+      event: 'order-paid',
+      every: '1h',
+      enabled: false,
+      url: 'https://watch.acme.test/hush-hush',
+    },
+  };
+  for (const [path, body] of Object.entries(bodies)) {
+    const created = await ask({ method: 'POST', path: `/api/o/acme/p/shop/a/web/${path}/`, body });
+    expect(created.status, created.text).toBe(201);
+  }
   const { text } = await ask({ path: '/api/o/acme/audit/' });
   expect(text).toContain('mail.acme.test');
   expect(text).not.toContain('hush-hush');

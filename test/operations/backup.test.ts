@@ -196,7 +196,9 @@ describe('before anything is changed', () => {
   });
 });
 
-test('a database is not overwritten without replace, while it is in use, or by a restore that fails', async () => {
+test('a database is not overwritten without replace, while it is in use, or by a restore that fails', {
+  tags: ['sweep'],
+}, async () => {
   const target = await createEmpty();
   await runSql(target, 'create table precious (id integer)');
   await expect(restore(target)).rejects.toThrow('the database is not empty');

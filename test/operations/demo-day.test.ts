@@ -1,4 +1,7 @@
-/** The demo of a first start shows a lively day. */
+/**
+ * The demo of a first start shows a lively day.
+ * @module-tag sweep
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../../src/app.ts';
 import { configureDemoDay, triggerDemoDay } from '../../src/services/operations/demo/day.ts';
@@ -18,6 +21,17 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
+test('has a source with incidents of which one has ended', async () => {
+  const ask = asker(service.address, demo.key);
+  const { body: incidents } = await ask({ path: '/api/o/demo/incidents/?source=shop/monitoring/prometheus' });
+  expect(incidents).toMatchObject([
+    { title: '12 % of the payments fail', severity: 'critical', alerts: { open: 2 }, occurrence: { triggers: 3 } },
+    { severity: 'warning', title: 'The disk of db-1 is full in 4 hours' },
+  ]);
+  const { body: payloads } = await ask({ path: '/api/o/demo/p/shop/a/monitoring/sources/prometheus/payloads/' });
+  expect(payloads.map(({ state }: { state: string }) => state)).toEqual(['partly', 'taken', 'taken']);
+});
+
 test('has several channels, mixed outcomes and one escalation', async () => {
   const ask = asker(service.address, demo.key);
   await eventually(async () => {
@@ -26,6 +40,7 @@ test('has several channels, mixed outcomes and one escalation', async () => {
     expect([...states].sort()).toEqual([
       'escalating',
       'partly_failed',
+      'resolved',
       'scheduled',
       'sent',
       'suppressed',

@@ -171,7 +171,7 @@ describe('a move', () => {
     expect(result.withoutPasskey).toEqual(['elsewhere@people.test']);
   });
 
-  test('back leaves an account that is verified in neither cell as it was', async () => {
+  test('back leaves an account that is verified in neither cell as it was', { tags: ['sweep'] }, async () => {
     await forgetOrganization({ slug: 'acme', sourceUrl: source.database.url });
     expect(await owns(await signedIn(target, 'viewer@people.test'))).toEqual(['acme']);
     await move(target, source);

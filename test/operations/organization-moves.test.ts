@@ -6,17 +6,20 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Service, startService } from '../../src/app.ts';
 import { organizationTables } from '../../src/db/operations/organization-tables.ts';
+import { sealCalendar } from '../../src/services/audience/on-call/calendars/secrets.ts';
 import {
   abortMove,
   forgetOrganization,
   type MoveRequest,
   moveOrganization,
 } from '../../src/services/operations/organization-moves.ts';
+import { findUnreadableSecrets } from '../../src/services/operations/secrets.ts';
 import { createTestDatabase, silent, testConfig } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { type EngineWorld, hooks, openWorld, secret, type Tenant } from '../support/sink.ts';
 import { runSql } from '../support/sql.ts';
 
+const calendarUrl = 'https://calendar.acme.test/ann.ics';
 const targetKey = 'another secret of at least 32 characters';
 
 let world: EngineWorld;
@@ -90,9 +93,34 @@ async function fullTenant(): Promise<Tenant> {
     path: `/api/o/${slug}/suppressions/`,
     body: { channel_type: 'email', target: 'fax@x.test' },
   });
+  const application = `/api/o/${slug}/p/shop/a/web/`;
+  const source = { slug: 'alerts', use: 'alertmanager', routes: [{ event: 'go' }] };
+  const heartbeat = { slug: 'backup', every: '1d', event: 'go' };
+  const watch = { slug: 'engine', event: 'go', every: '1h', enabled: false, url: 'https://watch.acme.test/1f2e' };
+  for (const [path, body] of Object.entries({ sources: source, heartbeats: heartbeat, watches: watch })) {
+    expect((await ask({ method: 'POST', path: `${application}${path}/`, body })).status, path).toBe(201);
+  }
+  const { deps, url } = world.service.runtime;
+  const [ann] = (await tenant.sql<{ id: number }>(
+    `select id::int from users where organization_id = $1 and username = 'ann@x.test'`,
+    tenant.id,
+  )) as [{ id: number }];
+  await runSql(
+    url,
+    `insert into absence_calendars (organization_id, user_id, secrets, host, due_at, created_by)
+     values ($1, $2, $3, 'calendar.acme.test', now() + interval '1 day', 'ann')`,
+    [tenant.id, ann.id, sealCalendar(deps.cipher, tenant.id, ann.id, calendarUrl)],
+  );
   await tenant.trigger({}, { n: 1 });
   await tenant.trigger({ delay: '1h' }, { n: 2 });
   await eventually(() => expect(tenant.received().length).toBeGreaterThan(0), 8_000);
+  // Both messages that are not digested, so that nothing changes any more.
+  await eventually(async () =>
+    expect(await tenant.sql('select status from webhook_messages where organization_id = $1', tenant.id)).toEqual([
+      { status: 'sent' },
+      { status: 'sent' },
+    ]),
+  );
   return tenant;
 }
 
@@ -130,6 +158,20 @@ describe('a move', () => {
     for (const name of ['users', 'inbox', 'preferences', 'digests', 'occurrences', 'deliveries', 'webhooks', 'audit']) {
       expect(before[name]!.length, name).toBeGreaterThan(0);
     }
+    const tables = await runSql<{ name: string }>(
+      url,
+      `select table_name as name from information_schema.columns where table_schema = 'public' and column_name = 'secrets'`,
+    );
+    for (const { name: table } of tables) {
+      const sealed = await runSql<{ secrets: Buffer }>(
+        target.runtime.url,
+        `select secrets from ${table} where organization_id = $1 and secrets is not null`,
+        [tenant.id],
+      );
+      const areCurrent = sealed.map(({ secrets }) => target.runtime.deps.cipher.isCurrent(secrets));
+      expect(areCurrent, `${table} is encrypted with the key of the target`).toEqual([true]);
+    }
+    expect(await findUnreadableSecrets(target.runtime.deps)).toEqual([]);
     const members = await runSql(
       target.runtime.url,
       `select a.email, a.password_hash, a.admin, m.role from memberships m join accounts a on a.id = m.account_id

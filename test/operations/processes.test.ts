@@ -41,7 +41,7 @@ test('concurrent triggers to both with the same idempotency key create one occur
   expect(await runSql(database.url, 'select id from occurrences where id = $1', [id])).toHaveLength(1);
 });
 
-test('both reject a key within a second after the CLI revoked it', async () => {
+test('both reject a key within a second after the CLI revoked it', { tags: ['sweep'] }, async () => {
   const ping = (process: Running) => ask(process.address, { path: '/api/system/ping/', key });
   for (const each of processes) expect((await ping(each)).status).toBe(200);
   expect(await belfry(['key', 'revoke', '--org', tenants.acme.slug, 'shared'], env)).toMatchObject({ code: 0 });

@@ -95,6 +95,7 @@ test('only lists, statistics, searches and exports may be read from a replica', 
   expect(allowed.map(({ id }) => id).sort()).toEqual([
     'exportAudit',
     'exportMembers',
+    'exportOnCallReport',
     'exportSuppressions',
     'listActivity',
     'listAudit',
@@ -111,17 +112,24 @@ test('only lists, statistics, searches and exports may be read from a replica', 
     'listUserDeliveries',
     'listUsers',
     'listWebhookMessages',
+    'retrieveOnCallReport',
     'retrieveStatistics',
     'searchMembers',
   ]);
   expect(allowed.filter(({ method }) => method !== 'GET')).toEqual([]);
 });
 
-test.each(allowed)('$id is read from the replica', async ({ path: pattern }) => {
+/** What they cannot do without. */
+const span = '?since=2027-01-04T00:00:00Z&until=2027-01-11T00:00:00Z';
+const queries: Record<string, string> = { retrieveOnCallReport: span, exportOnCallReport: span };
+
+test.each(allowed)('$id is read from the replica', async ({ id, path: pattern }) => {
   const [service] = services;
   await settle(service);
   const before = { reads: replicasOf(service).reads, fallbacks: fallbacksOf(service) };
-  expect(await get(service, fill(pattern, pathValues(tenants)))).toMatchObject({ status: 200 });
+  expect(await get(service, fill(pattern, pathValues(tenants)) + (queries[id] ?? ''))).toMatchObject({
+    status: 200,
+  });
   expect(replicasOf(service).reads).toBeGreaterThan(before.reads);
   expect(fallbacksOf(service)).toEqual(before.fallbacks);
 });

@@ -8,6 +8,7 @@ import { createCipher } from '../../src/lib/secrets/cipher.ts';
 import { createKeyring, openKeyFile } from '../../src/lib/secrets/keyring.ts';
 import { createSigner } from '../../src/lib/secrets/signer.ts';
 import { Plans } from '../../src/pipeline/plans.ts';
+import { sealCalendar } from '../../src/services/audience/on-call/calendars/secrets.ts';
 import { applyConfiguration } from '../../src/services/configuration/declarative/declarative.ts';
 import { openTotpSecret, sealTotpSecret } from '../../src/services/identity/sign-in/two-factor.ts';
 import { runDoctorChecks } from '../../src/services/operations/doctor/doctor.ts';
@@ -191,19 +192,71 @@ describe('rotation', () => {
     expect(await secretsReadBy(newKey)).toEqual(everySecret);
   });
 
-  test('a secret of a webhook that no key can decrypt fails the doctor', async () => {
+  test('covers every table, and what no key can decrypt fails the doctor', async () => {
     await runSql(runtime.url, 'delete from organizations');
-    const webhooks = [{ slug: 'ops', name: 'Ops', url: 'https://ops.test/', types: ['delivery.failed'] }];
-    const organizations = [{ slug: 'one', name: 'One', webhooks }];
     const stored = { ...runtime.deps, cipher: createCipher(oldKey) };
-    await applyConfiguration(stored, { organizations }, { prune: false });
+    const url = 'https://ops.test/';
+    const providers = [{ use: 'standard-webhooks', url, secret: webhookSecret }];
+    const application = {
+      slug: 'web',
+      name: 'Web',
+      events: [{ slug: 'go', name: 'Go' }],
+      sources: [{ slug: 'alerts', use: 'alertmanager', routes: [{ event: 'go' }] }],
+      heartbeats: [{ slug: 'backup', every: '1d', event: 'go' }],
+      watches: [{ slug: 'outside', event: 'go', url }],
+    };
+    const organization = {
+      slug: 'one',
+      name: 'One',
+      users: [{ email: 'ann@x.test' }],
+      webhooks: [{ slug: 'ops', name: 'Ops', url, types: ['delivery.failed'] }],
+      projects: [
+        {
+          slug: 'shop',
+          name: 'Shop',
+          channels: [{ slug: 'hooks', name: 'Hooks', type: 'webhook', providers }],
+          applications: [application],
+        },
+      ],
+    };
+    await applyConfiguration(stored, { organizations: [organization] }, { prune: false });
+    const [user] = await runSql<{ id: number; organization_id: number }>(
+      runtime.url,
+      'select id::int, organization_id::int from users',
+    );
+    const sealed = sealCalendar(stored.cipher, user!.organization_id, user!.id, url);
+    const [calendar] = await runSql<{ id: string }>(
+      runtime.url,
+      `insert into absence_calendars (organization_id, user_id, secrets, host, created_by)
+       values ($1, $2, $3, 'ops.test', 'Ann') returning id`,
+      [user!.organization_id, user!.id, sealed],
+    );
+    const names = [
+      'webhook one/ops',
+      'source one/alerts',
+      'heartbeat one/backup',
+      `absence calendar one/${calendar!.id}`,
+      'watch one/outside',
+    ];
     const findFailed = async (passphrase: string) => {
       const checks = await runDoctorChecks({ ...runtime.deps, cipher: createCipher(passphrase) }, Date.now());
-      return checks.filter(({ ok }) => !ok);
+      return checks.filter(({ name }) => name === 'secrets').filter(({ ok }) => !ok);
     };
     expect(await findFailed(oldKey)).toEqual([]);
-    const detail = expect.stringMatching(/^cannot be decrypted: webhook one\/ops; set BELFRY_SECRET_KEY/);
+    const detail = expect.stringContaining(`cannot be decrypted: ${names.join(', ')}; set BELFRY_SECRET_KEY`);
     expect(await findFailed(newKey)).toEqual([{ name: 'secrets', ok: false, detail }]);
+
+    const unreadable = ['one/shop/hooks', ...names];
+    const lost = { db: runtime.deps.db, cipher: createCipher(newKey) };
+    expect(await reencryptSecrets(lost)).toEqual({ reencrypted: 0, current: 0, unreadable });
+    const both = { db: runtime.deps.db, cipher: createCipher(createKeyring(newKey, [oldKey])) };
+    expect(await reencryptSecrets(both)).toEqual({ reencrypted: 6, current: 6, unreadable: [] });
+    expect(await reencryptSecrets(lost)).toEqual({ reencrypted: 0, current: 6, unreadable: [] });
+    const tables = await runSql(
+      runtime.url,
+      "select from information_schema.columns where table_schema = 'public' and column_name = 'secrets'",
+    );
+    expect(tables, 'above is a secret of each').toHaveLength(6);
   });
 
   test('lists secrets that no key can decrypt, and leaves them unchanged', async () => {
@@ -330,6 +383,8 @@ test('a rotation covers everything that is stored encrypted', () => {
   // Add a new one there too.
   expect(sealing).toEqual([
     'pipeline/channel-secrets.ts',
+    'services/audience/on-call/calendars/secrets.ts',
+    'services/configuration/source-secrets.ts',
     'services/configuration/webhook-secrets.ts',
     'services/identity/sign-in/sealed-state.ts',
     'services/identity/sign-in/two-factor.ts',

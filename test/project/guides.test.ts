@@ -15,6 +15,7 @@ import { settings } from '../../src/config.ts';
 import { permissions } from '../../src/core/identity/permissions.ts';
 import { roles } from '../../src/core/identity/roles.ts';
 import { createDemo } from '../../src/services/operations/demo/demo.ts';
+import { installAlertmanager } from '../support/alertmanager.ts';
 import { createTestDatabase, testService } from '../support/database.ts';
 import { eventually, waitFor } from '../support/eventually.ts';
 import { followGuide, readBlocks } from '../support/guides.ts';
@@ -55,11 +56,17 @@ const hasCommands = (file: string) =>
     ({ language, comment }) => language === 'sh' && !comment.startsWith('not run: '),
   );
 
+/** What readers of a guide have installed besides Belfry. */
+const programsFor: Record<string, () => Promise<{ bin: string } | { missing: string }>> = {
+  'docs/guides/from-bitcaster.md': () => installPython('bitcaster-sdk==0.4'),
+  'docs/guides/replace-opsgenie-api.md': () => installPython('opsgenie-sdk==2.1.5'),
+  'docs/guides/alertmanager.md': installAlertmanager,
+};
+
 /** Says why a guide cannot be followed on this machine. */
 async function findObstacle(file: string): Promise<string | undefined> {
-  if (!file.endsWith('from-bitcaster.md')) return undefined;
-  const python = await installPython('bitcaster-sdk==0.4');
-  return 'missing' in python ? python.missing : undefined;
+  const found = await programsFor[file]?.();
+  return found && 'missing' in found ? found.missing : undefined;
 }
 
 /** A service like that of `npm start`, and everything that readers have around it. */
@@ -82,6 +89,7 @@ async function openWorld() {
     'postgres://owner@127.0.0.1/shop': application.url,
     'APP_ROLE=shop': 'APP_ROLE=pg_monitor',
     '9000': port,
+    '127.0.0.1:9093': `127.0.0.1:${await freePort()}`,
   };
   return {
     service: belfryService,
@@ -92,8 +100,8 @@ async function openWorld() {
       const service = file.endsWith('backup.md') ? 'npx belfry serve' : undefined;
       const env = service ? {} : own;
       const url = file.endsWith('outbox.md') ? application.url : belfryService.runtime.url;
-      const python = file.endsWith('from-bitcaster.md') ? await installPython('bitcaster-sdk==0.4') : undefined;
-      const path = python && 'bin' in python ? [python.bin] : [];
+      const programs = await programsFor[file]?.();
+      const path = programs && 'bin' in programs ? [programs.bin] : [];
       const check = async () => outcomes[file]?.(belfryService);
       await followGuide(file, { env, replace, path, service, runSql: text => runSql(url, text), check });
     },
@@ -123,6 +131,20 @@ const outcomes: Record<string, (one: Service) => Promise<void>> = {
     eventually(async () => {
       const found = 'select outcome from occurrences where dedup_key is not null';
       expect(await runSql(one.runtime.url, found)).toEqual([{ outcome: 'resolved' }]);
+    }, 60_000),
+  'docs/guides/alertmanager.md': one =>
+    eventually(async () => {
+      const found = `select o.outcome, o.acknowledged_at is not null as acknowledged, o.triggers from occurrences o
+        join events e on e.organization_id = o.organization_id and e.id = o.event_id where e.slug = 'critical-alert'`;
+      expect(await runSql(one.runtime.url, found)).toEqual([{ outcome: 'resolved', acknowledged: true, triggers: 1 }]);
+    }, 60_000),
+  'docs/guides/replace-opsgenie-api.md': one =>
+    eventually(async () => {
+      const found = `select e.slug, o.outcome from occurrences o
+        join events e on e.organization_id = o.organization_id and e.id = o.event_id
+        where e.slug in ('urgent-alert', 'minor-alert') order by 1`;
+      const resolved = ['minor-alert', 'urgent-alert'].map(slug => ({ slug, outcome: 'resolved' }));
+      expect(await runSql(one.runtime.url, found)).toEqual(resolved);
     }, 60_000),
   'docs/guides/outbox.md': one =>
     eventually(async () => {

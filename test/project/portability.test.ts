@@ -25,11 +25,13 @@ const triggers = [
 ].map(([, table, options, name]) => ({ table: table!, seesAll: options!.includes('REFERENCING'), name: name! }));
 const tablesOf = (some: typeof triggers) => [...new Set(some.map(({ table }) => table))].sort();
 
-/** Files of the ledger and the history whose statements match, without `.ts`. */
+/** Files of the ledger, the history and the schedules whose statements match, without `.ts`. */
 const filesWith = (form: RegExp) =>
   sources
     .filter(
-      file => /^db\/(ledger|history)\//.test(file) && form.test(textOf(file).replaceAll(/^ *(\/\/|\/?\*).*$/gm, '')),
+      file =>
+        /^db\/(ledger|history|audience\/on-call)\//.test(file) &&
+        form.test(textOf(file).replaceAll(/^ *(\/\/|\/?\*).*$/gm, '')),
     )
     .map(file => file.slice('db/'.length, -'.ts'.length))
     .sort();

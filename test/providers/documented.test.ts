@@ -30,6 +30,7 @@ const messages: Record<string, Partial<Outgoing>> = {
       missing: [],
     },
   },
+  'that is urgent': { urgent: true },
   'with equal tags': { tags: { organization: 'a', event: 'a', notification: 'a'.repeat(300) } },
 };
 

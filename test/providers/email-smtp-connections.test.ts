@@ -93,7 +93,7 @@ describe('connections', () => {
     expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: false, retry: true });
   });
 
-  it('send no faster than the rate', async () => {
+  it('send no faster than the rate', { tags: ['sweep'] }, async () => {
     const { peer, sender } = await open({ rate: 5, max_connections: 1 });
     const before = performance.now();
     await Promise.all(many(11).map(sender.send));
@@ -129,7 +129,9 @@ describe('a server that replies slowly without ever exceeding a timeout', () => 
 
   const aborted = { ok: false, retry: true, reason: expect.stringContaining(`${timeoutMs} ms`) };
 
-  it('is aborted when a reply takes too long, and only a mail that was handed over whole may have been accepted', async () => {
+  it('is aborted when a reply takes too long, and only a mail that was handed over whole may have been accepted', {
+    tags: ['sweep'],
+  }, async () => {
     const verbs = ['CONNECT', 'EHLO', 'MAIL', 'RCPT', 'DATA', '.'];
     const results = await Promise.all(verbs.map(sendTwo));
     expect(results.map(({ first }) => first)).toEqual(
@@ -146,7 +148,7 @@ describe('a server that replies slowly without ever exceeding a timeout', () => 
     );
   });
 
-  it('is aborted when all replies together take too long', async () => {
+  it('is aborted when all replies together take too long', { tags: ['sweep'] }, async () => {
     const { server, sender } = await openScripted({ timeout_ms: 800, max_connections: 1 });
     server.decide = async ({ verb }) => {
       if (['MAIL', 'RCPT', 'DATA'].includes(verb)) await new Promise(resolve => setTimeout(resolve, 600));

@@ -144,7 +144,7 @@ describe('a mail that is pipelined behind another', () => {
     expect(server.connections).toBe(2);
   });
 
-  it('has its full timeout from the reply to the other', async () => {
+  it('has its full timeout from the reply to the other', { tags: ['sweep'] }, async () => {
     const slowly: Answer = async (socket, usual) => {
       const timer = setInterval(() => socket.write(`${usual.slice(0, 3)}-wait\r\n`), 20);
       await sleep(1_200);

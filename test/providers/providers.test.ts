@@ -101,9 +101,27 @@ describe('where messages go', () => {
       'slack-webhook',
     ];
     expect(rooms.sort()).toEqual([...fixed, 'teams-workflow']);
-    const chosen = { channel_id: 'x', channel: 'x', room_id: 'x', to: 'x', topic: 'x', user_key: 'x' };
+    const chosen = {
+      channel_id: 'x',
+      conversation_id: '19:x',
+      channel: 'x',
+      room_id: 'x',
+      to: 'x',
+      topic: 'x',
+      user_key: 'x',
+    };
     expect(reachOf('discord-bot', { channel_id: undefined })).toBe('address');
-    for (const name of ['mattermost', 'rocketchat', 'matrix', 'zulip', 'webex', 'signal', 'ntfy', 'pushover']) {
+    for (const name of [
+      'teams',
+      'mattermost',
+      'rocketchat',
+      'matrix',
+      'zulip',
+      'webex',
+      'signal',
+      'ntfy',
+      'pushover',
+    ]) {
       expect([name, reachOf(name), reachOf(name, chosen)]).toEqual([name, 'address', 'room']);
     }
   });

@@ -107,6 +107,87 @@ describe('a push message', () => {
   });
 });
 
+describe('an urgent message', () => {
+  const urgent = { urgent: true } as const;
+  const apsOf = async (settings: object, outgoing: object, content: object = {}) =>
+    bodyOf((await wire.send(apns, { settings, outgoing, content })).seen).aps;
+
+  it('is time-sensitive on devices of Apple, and critical only if the settings allow it', async () => {
+    const alert = { title: 'Order 7 is paid', body: 'Hello Jane' };
+    expect(await apsOf({}, urgent)).toEqual({ alert, sound: 'default', 'interruption-level': 'time-sensitive' });
+    expect(await apsOf({ alarm_sound: 'siren.caf' }, urgent)).toMatchObject({ sound: 'siren.caf' });
+    expect(await apsOf({ alarm_sound: 'siren.caf' }, {})).toEqual({ alert, sound: 'default' });
+    const critical = { critical_alerts: true, alarm_sound: 'siren.caf', critical_volume: 0.5 };
+    expect(await apsOf(critical, urgent)).toEqual({
+      alert,
+      sound: { critical: 1, name: 'siren.caf', volume: 0.5 },
+      'interruption-level': 'critical',
+    });
+    expect(await apsOf({ critical_alerts: true }, urgent)).toMatchObject({
+      sound: { critical: 1, name: 'default', volume: 1 },
+    });
+    expect(await apsOf(critical, {})).toEqual({ alert, sound: 'default' });
+  });
+
+  it('has the level and the sound of its author, but is not critical without permission', async () => {
+    const data = { title: 'T', interruption_level: 'passive', sound: 'coin' };
+    expect(await apsOf({ critical_alerts: true }, urgent, { data })).toMatchObject({
+      sound: 'coin',
+      'interruption-level': 'passive',
+    });
+    const critical = { data: { title: 'T', interruption_level: 'critical' } };
+    expect(await apsOf({}, {}, critical)).toMatchObject({ 'interruption-level': 'time-sensitive', sound: 'default' });
+    expect(await apsOf({ critical_alerts: true }, {}, critical)).toMatchObject({ 'interruption-level': 'critical' });
+    const unknown = { data: { title: 'T', interruption_level: 'loud' } };
+    expect(await apsOf({}, {}, unknown)).not.toHaveProperty('interruption-level');
+    expect(await apsOf({ critical_alerts: true }, urgent, { data: { silent: true } })).toEqual({
+      'content-available': 1,
+    });
+  });
+
+  it('goes to the Android channel of alarms, and critical to devices of Apple that use Firebase', async () => {
+    const settings = {
+      channel_id: 'messages',
+      alarm_channel_id: 'alarms',
+      alarm_sound: 'siren',
+      critical_alerts: true,
+    };
+    const messageOf = async (outgoing: object, changes: object = settings, content: object = {}) =>
+      bodyOf((await wire.send(fcm, { settings: changes, outgoing, content })).seen).message;
+    const { android, apns: apple } = await messageOf(urgent);
+    expect(android).toMatchObject({
+      priority: 'HIGH',
+      notification: { channel_id: 'alarms', notification_priority: 'PRIORITY_MAX', sound: 'siren' },
+    });
+    expect(apple).toEqual({
+      headers: { 'apns-priority': '10', 'apns-collapse-id': exampleOutgoing().id },
+      payload: { aps: { sound: { critical: 1, name: 'siren', volume: 1 }, 'interruption-level': 'critical' } },
+    });
+    const usual = (await messageOf({})).android.notification;
+    expect(usual).toMatchObject({ channel_id: 'messages', sound: 'bell' });
+    expect(usual).not.toHaveProperty('notification_priority');
+    const plain = await messageOf(urgent, { channel_id: 'messages' });
+    expect(plain.android.notification).toMatchObject({ channel_id: 'messages', sound: 'bell' });
+    expect(plain.apns.payload.aps).toEqual({ sound: 'bell', 'interruption-level': 'time-sensitive' });
+    const data = { title: 'T', channel: 'orders' };
+    expect((await messageOf(urgent, settings, { data })).android.notification).toMatchObject({ channel_id: 'orders' });
+  });
+
+  it('is changed without another alarm', async () => {
+    const settings = { channel_id: 'messages', alarm_channel_id: 'alarms' };
+    const outgoing = wire.toOutgoing(fcm, { outgoing: urgent });
+    wire.peer().reply = fcm.answers.accepted;
+    wire.peer().seen.length = 0;
+    const sender = wire.open(fcm, settings);
+    await sender.update!({ ...outgoing, messageId: 'x', note: 'n', change: 'acknowledged' });
+    await sender.close();
+    const { android, apns: apple } = bodyOf(wire.peer().seen[0]!).message;
+    expect(android).toMatchObject({ priority: 'NORMAL', notification: { channel_id: 'messages' } });
+    expect(android.notification).not.toHaveProperty('notification_priority');
+    expect(apple.payload.aps).toEqual({ 'interruption-level': 'passive' });
+  });
+});
+
 describe('a device', () => {
   it.each([
     [deviceOf('fcm:x'), ['fcm']],

@@ -7,6 +7,7 @@ import { type ComplianceCase, exampleId as id } from '../support/compliance.ts';
 import { chatCases } from '../support/compliance-chat.ts';
 import { pushCases } from '../support/compliance-push.ts';
 import { serviceCases } from '../support/compliance-services.ts';
+import { bot, teamsError } from '../support/teams.ts';
 import { json, openWire } from '../support/wire.ts';
 
 const wire = openWire();
@@ -37,6 +38,12 @@ const matrixMessage = { msgtype: 'm.text', body: plain, 'm.mentions': {} };
 const slackId = { channel: 'C0123456789', ts: '1503435956.000247' };
 const room = '/_matrix/client/v3/rooms/!room7%3Aacme.test';
 
+const teamsMessage = `/v3/conversations/19%3Aroom%40thread.v2/activities/1632474074231`;
+const cardBlock = (text: string, weight?: string) => ({
+  type: 'RichTextBlock',
+  inlines: [{ type: 'TextRun', text, ...(weight && { weight }) }],
+});
+
 const updated: Record<string, [request: string, body: unknown]> = {
   slack: ['POST /api/chat.update', { ...slackId, blocks: [], text: slackText }],
   'telegram-bot': [
@@ -56,6 +63,27 @@ const updated: Record<string, [request: string, body: unknown]> = {
   'discord-bot': [
     'PATCH /channels/41771983423143937/messages/1234567890',
     { content: markdown, allowed_mentions: { parse: [] }, components: [] },
+  ],
+  teams: [
+    `PUT ${teamsMessage}`,
+    {
+      type: 'message',
+      from: { id: `28:${bot.app_id}` },
+      conversation: { id: '19:room@thread.v2', tenantId: bot.tenant_id },
+      summary: 'Order 7 is paid',
+      channelData: { tenant: { id: bot.tenant_id } },
+      attachments: [
+        {
+          contentType: 'application/vnd.microsoft.card.adaptive',
+          content: {
+            type: 'AdaptiveCard',
+            $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+            version: '1.5',
+            body: [cardBlock('Order 7 is paid', 'Bolder'), cardBlock(`Hello Jane\n\n${note}`, 'Default')],
+          },
+        },
+      ],
+    },
   ],
   mattermost: ['PUT /api/v4/posts/post7/patch', { message: markdown, props: {} }],
   rocketchat: ['POST /api/v1/chat.update', { roomId: 'room7', msgId: 'jC9chsFddTvsbFQG7', text: markdown }],
@@ -89,6 +117,7 @@ const retracted: Record<string, [request: string, body: unknown]> = {
   'telegram-bot': ['POST /bot123456:hush-hush_hush-hush-hush/deleteMessage', { chat_id: '987654321', message_id: 42 }],
   'discord-webhook': ['DELETE /api/v10/webhooks/223704706495545344/hush-hush_hush-hush/messages/1234567890', ''],
   'discord-bot': ['DELETE /channels/41771983423143937/messages/1234567890', ''],
+  teams: [`DELETE ${teamsMessage}`, ''],
   mattermost: ['DELETE /api/v4/posts/post7', ''],
   rocketchat: ['POST /api/v1/chat.delete', { roomId: 'room7', msgId: 'jC9chsFddTvsbFQG7' }],
   matrix: [`PUT ${room}/redact/%24YUwRidLecu%3Aacme.test/${id}.acknowledged`, {}],
@@ -138,6 +167,7 @@ it.each([
   ['telegram-bot', json(400, { ok: false, description: 'Bad Request: message to delete not found' })],
   ['discord-webhook', json(404, { message: 'Unknown Message', code: 10008 })],
   ['discord-bot', json(404, { message: 'Unknown Message', code: 10008 })],
+  ['teams', teamsError(404, 'ActivityNotFoundInConversation')],
   ['mattermost', json(404, { id: 'app.post.get.app_error', message: 'gone' })],
   ['webex', json(404, { message: 'gone' })],
 ])('%s treats a message that is already gone as retracted', async (name, reply) => {
@@ -163,12 +193,16 @@ it('a push message is replaced by one with the same id that makes no sound', asy
   expect(fcm.body.message).toMatchObject({
     notification: { body: `Hello Jane\n\n${note}` },
     android: { priority: 'NORMAL', notification: { tag: id } },
-    apns: { headers: { 'apns-priority': '5', 'apns-collapse-id': id } },
+    apns: {
+      headers: { 'apns-priority': '5', 'apns-collapse-id': id },
+      payload: { aps: { 'interruption-level': 'passive' } },
+    },
   });
   expect(fcm.body.message.android.notification).not.toHaveProperty('sound');
   const apns = await change('apns', 'update');
   expect(apns.headers).toMatchObject({ 'apns-collapse-id': id, 'apns-priority': '5' });
-  expect(apns.body.aps).toEqual({ alert: { title: 'Order 7 is paid', body: `Hello Jane\n\n${note}` } });
+  const alert = { title: 'Order 7 is paid', body: `Hello Jane\n\n${note}` };
+  expect(apns.body.aps).toEqual({ alert, 'interruption-level': 'passive' });
 });
 
 it('a message that an earlier version sent is found by its address', async () => {

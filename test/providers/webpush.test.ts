@@ -2,14 +2,16 @@
  * Web Push as a browser sees it: the body is decrypted by RFC 8291 and RFC 8188 with nothing but the browser's keys, and
  * the sender's signature checked by RFC 8292 with nothing but the public key.
  */
-import { createDecipheriv, createPublicKey, diffieHellman, hkdfSync, verify } from 'node:crypto';
+import { verify } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { shapeErrors } from '../../src/core/configuration/shape.ts';
+import type { ButtonChoice } from '../../src/core/message/buttons.ts';
 import { generateVapidKeys, vapid } from '../../src/providers/push/webpush/vapid.ts';
 import { chatCases, createBrowser, vapidKeys } from '../support/compliance-chat.ts';
+import { decryptPush, toPublicKey } from '../support/push-service.ts';
 import { openWire } from '../support/wire.ts';
 
 const push = chatCases.vapid;
@@ -44,43 +46,40 @@ const send = async (wish: Parameters<typeof wire.send<typeof vapid.settings>>[1]
   return { outcome, ...seen[0]! };
 };
 
-function toPublicKey(point: Buffer) {
-  const [x, y] = [point.subarray(1, 33), point.subarray(33, 65)].map(part => part.toString('base64url'));
-  return createPublicKey({ key: { kty: 'EC', crv: 'P-256', x, y }, format: 'jwk' });
-}
-
-function decrypt(body: Buffer): string {
-  const salt = body.subarray(0, 16);
-  const recordSize = body.readUInt32BE(16);
-  const sender = body.subarray(21, 21 + body[20]!);
-  const record = body.subarray(21 + body[20]!);
-  expect(record.length).toBeLessThanOrEqual(recordSize);
-  const shared = diffieHellman({ privateKey: browser.privateKey, publicKey: toPublicKey(sender) });
-  const info = Buffer.concat([Buffer.from('WebPush: info\0'), browser.point, sender]);
-  const secret = Buffer.from(hkdfSync('sha256', shared, browser.auth, info, 32));
-  const key = Buffer.from(hkdfSync('sha256', secret, salt, 'Content-Encoding: aes128gcm\0', 16));
-  const nonce = Buffer.from(hkdfSync('sha256', secret, salt, 'Content-Encoding: nonce\0', 12));
-  const decipher = createDecipheriv('aes-128-gcm', key, nonce);
-  decipher.setAuthTag(record.subarray(-16));
-  const plain = Buffer.concat([decipher.update(record.subarray(0, -16)), decipher.final()]);
-  // The last record ends with the byte 2, followed by zeros.
-  const end = plain.lastIndexOf(2);
-  expect([...plain.subarray(end + 1)].every(byte => byte === 0)).toBe(true);
-  return plain.subarray(0, end).toString('utf8');
-}
-
 describe('a push message', () => {
   it('can be decrypted by its browser', async () => {
     const { headers, body, outcome } = await send({ content: { text: 'Größe ✓', data: { order: 7 } } });
     expect(outcome).toEqual({ ok: true });
     expect(headers).toMatchObject({ 'content-encoding': 'aes128gcm', 'content-type': 'application/octet-stream' });
     expect(headers['content-length']).toBe(String(body.length));
-    expect(JSON.parse(decrypt(body))).toEqual({
+    expect(JSON.parse(decryptPush(browser, body))).toEqual({
       id: '01890a5d-ac96-774b-bcce-b302099a8057',
       title: 'Order 7 is paid',
       body: 'Größe ✓',
       data: { order: 7 },
+      organization: expect.any(String),
     });
+  });
+
+  it('has the buttons that fit into a notification, if there is somewhere to post them to', async () => {
+    const button = (choice: ButtonChoice, label: string) => ({ choice, label, token: `token ${choice}` });
+    const buttons = [button('a', 'Acknowledge'), button('r', 'Resolve'), button('s', 'Snooze 1 h')];
+    const interactionUrl = 'https://belfry.test/interactions/f/vapid/';
+    const { body } = await send({ outgoing: { buttons, interactionUrl } });
+    const actions = [button('a', 'Acknowledge'), button('s', 'Snooze 1 h')];
+    expect(JSON.parse(decryptPush(browser, body))).toMatchObject({ actions, respond_url: interactionUrl });
+    seen.length = 0;
+    const all = [button('b', 'Acknowledge all'), button('a', 'Acknowledge: Disk')];
+    const bundle = await send({ outgoing: { buttons: all, interactionUrl } });
+    expect(JSON.parse(decryptPush(browser, bundle.body)).actions).toEqual([all[0]]);
+    seen.length = 0;
+    expect(JSON.parse(decryptPush(browser, (await send({ outgoing: { buttons } })).body))).not.toHaveProperty(
+      'actions',
+    );
+  });
+
+  it('is more urgent than configured if its priority is', async () => {
+    expect((await send({ outgoing: { urgent: true } })).headers).toMatchObject({ urgency: 'high' });
   });
 
   it('is signed by its sender for this push service, for less than a day', async () => {
@@ -121,7 +120,7 @@ describe('a push message', () => {
   it('is truncated to what every push service accepts', async () => {
     const { body } = await send({ content: { text: '"ü😀\n'.repeat(2000) } });
     expect(body.length).toBeLessThanOrEqual(4096);
-    const { body: text } = JSON.parse(decrypt(body));
+    const { body: text } = JSON.parse(decryptPush(browser, body));
     expect(text).toMatch(/^"ü😀\n.*…$/s);
     expect(text.isWellFormed()).toBe(true);
     expect(Buffer.byteLength(text)).toBeGreaterThan(2500);
@@ -129,10 +128,10 @@ describe('a push message', () => {
 
   it('does not repeat a title that is its first line', async () => {
     const { body } = await send({ content: { title: 'Hello', text: 'Hello\n\nHow are you?' } });
-    expect(JSON.parse(decrypt(body))).toMatchObject({ title: 'Hello', body: 'How are you?' });
+    expect(JSON.parse(decryptPush(browser, body))).toMatchObject({ title: 'Hello', body: 'How are you?' });
     seen.length = 0;
     const other = await send({ content: { title: 'Hello', text: 'Hello Jane' } });
-    expect(JSON.parse(decrypt(other.body))).toMatchObject({ title: 'Hello', body: 'Hello Jane' });
+    expect(JSON.parse(decryptPush(browser, other.body))).toMatchObject({ title: 'Hello', body: 'Hello Jane' });
   });
 
   it('that is too large even without text is refused before it is sent', async () => {

@@ -48,6 +48,11 @@ export function pathValues({ acme, rival }: Tenants): Record<string, Values> {
       elsewhere: ['00000000-0000-7000-8000-000000000000', ...rival.occurrences.map(({ id }) => id)],
       code: 'occurrence.not_found',
     },
+    silence: {
+      there: acme.silenceId,
+      elsewhere: ['00000000-0000-7000-8000-000000000000', rival.silenceId],
+      code: 'silence.not_found',
+    },
     delivery: {
       there: String(acme.occurrences[0]!.deliveryId),
       elsewhere: [acme.occurrences[1]!, ...rival.occurrences].map(({ deliveryId }) => String(deliveryId)),
@@ -85,6 +90,35 @@ export function pathValues({ acme, rival }: Tenants): Record<string, Values> {
       code: 'invite.not_found',
     },
     webhook: { there: 'ops', elsewhere: ['rivals'], code: 'webhook.not_found' },
+    source: { there: 'prometheus', elsewhere: ['rivals'], code: 'source.not_found' },
+    schedule: { there: 'primary', elsewhere: ['rivals'], code: 'schedule.not_found' },
+    swap: {
+      there: String(acme.swapIds[0]),
+      elsewhere: [acme.swapIds[1]!, ...rival.swapIds].map(String),
+      code: 'swap.not_found',
+    },
+    absence: {
+      there: String(acme.absenceIds[0]),
+      elsewhere: [acme.absenceIds[1]!, ...rival.absenceIds].map(String),
+      code: 'absence.not_found',
+    },
+    absence_calendar: {
+      there: String(acme.absenceCalendarIds[0]),
+      elsewhere: [acme.absenceCalendarIds[1]!, ...rival.absenceCalendarIds].map(String),
+      code: 'absence_calendar.not_found',
+    },
+    override: {
+      there: String(acme.overrideIds[0]),
+      elsewhere: [acme.overrideIds[1]!, ...rival.overrideIds].map(String),
+      code: 'override.not_found',
+    },
+    heartbeat: { there: 'backup', elsewhere: ['rivals'], code: 'heartbeat.not_found' },
+    watch: { there: 'outside', elsewhere: ['rivals'], code: 'watch.not_found' },
+    payload: {
+      there: acme.payloadIds[0]!,
+      elsewhere: [acme.payloadIds[1]!, ...rival.payloadIds],
+      code: 'payload.not_found',
+    },
     hook_message: {
       there: String(acme.webhookMessageIds[0]),
       elsewhere: [acme.webhookMessageIds[1], ...rival.webhookMessageIds].map(String),

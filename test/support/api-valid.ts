@@ -89,7 +89,13 @@ const message = {
 const overrides = { mail: { subject: 'Order', body: 'Thanks.', locales: { de: { body: 'Danke.' } } } };
 const notification = {
   active: false,
-  recipients: { list: 'Customers', users: "custom_fields.tier == 'gold'", trigger: true },
+  recipients: {
+    list: 'Customers',
+    users: "custom_fields.tier == 'gold'",
+    schedule: 'primary',
+    offset: 1,
+    trigger: true,
+  },
   filter: 'amount > `1`',
   environs: ['live'],
   extra_context: { order: 'A-1' },
@@ -112,14 +118,55 @@ const byRoute: Record<string, (tenants: Tenants) => unknown> = {
     },
   }),
   simulateEvent: () => ({ context: byName.context!(), options: { ...options, dedup_key: 'order A-1' } }),
+  createSilence: () => ({
+    path: 'shop/web/order-paid',
+    matchers: [{ field: 'labels.alertname', op: '~', value: 'Disk*' }],
+    reason: 'maintenance',
+    duration: '90m',
+    recurrence: { timezone: 'Europe/Berlin', from: '22:00', to: '06:00', weekdays: ['sat'] },
+  }),
+  previewSilence: () => ({ path: 'shop', matchers: [{ field: 'labels.alertname', op: '!=', value: 'x' }] }),
   updateOrganization: () => {
-    const { name, retention_days, brand_color, logo_url, timezone, quiet_hours, max_per_day } = everything('acme');
-    return { name, retention_days, brand_color, logo_url, timezone, quiet_hours, max_per_day };
+    const { name, retention_days, brand_color, logo_url, timezone, quiet_hours, max_per_day, guard, service_levels } =
+      everything('acme');
+    return { name, retention_days, brand_color, logo_url, timezone, quiet_hours, max_per_day, guard, service_levels };
   },
   updateLimits: () => ({ triggers_per_second: 1_000_000, deliveries_per_trigger: null, users: null }),
   updateProject: () => ({ name: 'Shop' }),
   updateApplication: () => ({ name: 'Web' }),
   updateEvent: () => ({ name: 'Order paid', active: true, category: 'news', context_schema: null }),
+  createSource: () => ({ ...source, slug: `sample-${++count}`, use: 'alertmanager' }),
+  updateSource: () => ({ ...source, use: 'grafana', secret: 'sesame' }),
+  previewSource: () => ({
+    source: { slug: 'prometheus', use: 'alertmanager', routes: [{ event: 'order-paid' }] },
+    request: { body: '{"alerts":[]}', content_type: 'application/json', method: 'POST', url: '/in/', headers: {} },
+  }),
+  createSchedule: () => ({ ...schedule, slug: `sample-${++count}` }),
+  updateSchedule: () => ({ ...schedule, combine: 'all' }),
+  previewShifts: () => ({ ...span, schedule: { ...schedule, slug: 'draft' } }),
+  createAbsence: () => ({
+    starts_at: new Date().toISOString(),
+    ends_at: new Date(Date.now() + 86_400_000).toISOString(),
+  }),
+  // Nothing listens there.
+  createAbsenceCalendar: () => ({ url: 'http://127.0.0.1:1/jane.ics', words: ['vacation'] }),
+  previewAbsenceCalendar: () => ({ url: 'http://127.0.0.1:1/jane.ics', words: ['vacation'] }),
+  updateAbsenceCalendar: () => ({ url: 'http://127.0.0.1:1/jane.ics', words: ['vacation'] }),
+  createSwap: () => ({
+    user: 'jane@acme.test',
+    starts_at: new Date(Date.now() + 3_600_000).toISOString(),
+    ends_at: new Date(Date.now() + 86_400_000).toISOString(),
+  }),
+  acceptSwap: () => ({ user: 'joe@acme.test' }),
+  pageSchedule: () => ({
+    ...{ user: 'jane@acme.test', message: 'Smoke\nin the server room', urgent: false },
+    idempotency_key: `sample-${++count}`,
+  }),
+  createOverride: () => ({ user: 'jane@acme.test', duration: '2h', reason: 'holiday' }),
+  createHeartbeat: () => ({ ...heartbeat, slug: `sample-${++count}` }),
+  updateHeartbeat: () => ({ ...heartbeat, grace: '10m', enabled: false }),
+  createWatch: () => ({ ...watch, slug: `sample-${++count}` }),
+  updateWatch: () => ({ ...watch, every: '10m' }),
   createCategory: () => category(`sample-${++count}`),
   updateCategory: () => ({ ...category(undefined), kind: 'promotional' }),
   createNotification: () => ({ ...notification, name: `n-${++count}`, steps, give_up_after: '1d', message, overrides }),
@@ -180,6 +227,7 @@ const byRoute: Record<string, (tenants: Tenants) => unknown> = {
   rotateWebhookSecret: () => ({ overlap: '24h' }),
   applyConfiguration: () => ({ organization: everything('acme') }),
   planConfiguration: () => ({ organization: everything('acme'), prune: true }),
+  listPlannedGaps: () => ({ organization: everything('acme') }),
   revokeKey: ({ acme }) => ({ key: keyIdOf(acme.keys.onProject) }),
   rotateKey: () => ({ overlap: '24h' }),
   changePassword: () => ({ current: 'correct horse battery', password: 'correct horse battery' }),
@@ -189,6 +237,42 @@ const byRoute: Record<string, (tenants: Tenants) => unknown> = {
       () => ({ per_second: 10, drop: false }),
     ]),
   ),
+};
+
+const source = {
+  name: 'Prometheus',
+  mapping: { title: 'labels.alertname', resolve: "state == 'resolved'" },
+  routes: [{ when: "labels.severity == 'page'", event: 'order-paid' }, { event: 'order-shipped' }],
+  group_by: ['labels.cluster'],
+};
+
+const schedule = {
+  page: 'web/order-paid',
+  name: 'Primary',
+  timezone: 'Europe/Berlin',
+  layers: [
+    {
+      name: 'week',
+      every: '1w',
+      from: '2027-01-04T09:00',
+      until: '2030-01-04T09:00',
+      users: ['jane@acme.test', ['jane@acme.test']],
+      only: [{ days: ['mon'], from: '09:00', until: '17:00' }],
+    },
+  ],
+  combine: 'cover',
+};
+const span = { since: '2027-01-04T00:00:00Z', until: '2027-01-11T00:00:00Z' };
+
+const watch = { event: 'order-paid', every: '5m', enabled: false, url: 'https://monitor.test/ping/1' };
+
+const heartbeat = {
+  name: 'Backup',
+  every: '0 3 * * *',
+  timezone: 'Europe/Berlin',
+  event: 'order-paid',
+  severity: 'critical',
+  context: { runbook: 'wiki' },
 };
 
 const channel = {

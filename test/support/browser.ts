@@ -29,8 +29,12 @@ export interface Visit {
   close(): Promise<void>;
 }
 
-/** The browser logs every 4xx response of the API; those are expected. */
-const clientError = /^Failed to load resource: the server responded with a status of (4\d\d)/;
+/**
+ * What the browser logs although nothing is wrong: every 4xx response of the API, and that it does not use a preload, of half a kilobyte,
+ * for a page that a service worker controls.
+ */
+const expected =
+  /^Failed to load resource: the server responded with a status of (4\d\d)|^A preload for .* service worker resource mismatch|was preloaded using link preload/;
 
 export async function visit(browser: Browser, baseURL: string, options: BrowserContextOptions = {}): Promise<Visit> {
   const context = await browser.newContext({
@@ -44,7 +48,7 @@ export async function visit(browser: Browser, baseURL: string, options: BrowserC
   const complaints: string[] = [];
   page.on('console', message => {
     const loud = message.type() === 'error' || message.type() === 'warning';
-    if (loud && !clientError.test(message.text())) complaints.push(message.text());
+    if (loud && !expected.test(message.text())) complaints.push(message.text());
   });
   page.on('pageerror', error => complaints.push(String(error)));
   return {

@@ -104,6 +104,12 @@ export const chatJudges: Record<string, Judge> = {
   'slack-webhook': { ...slack, rings: body => [...slack.rings(body), ...wordMentions(body.text)] },
   'discord-webhook': discord,
   'discord-bot': discord,
+  teams: {
+    // Without entities, <at> is text.
+    rings: body => all(/"entities"|"mention/g, JSON.stringify(withoutTexts(body))),
+    marks: () => [],
+    frame: body => withoutTexts({ ...body, summary: '' }),
+  },
   'teams-workflow': {
     rings: body => all(/"entities"|<at>/g, JSON.stringify(body).replace(/"text":"(?:[^"\\]|\\.)*"/g, '')),
     marks: () => [],

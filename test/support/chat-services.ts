@@ -221,6 +221,64 @@ export interface Posted {
 
 const seconds = (ms: number) => String(Math.floor(ms / 1_000));
 
+function signedBySlack(form: Record<string, string>, at: number, secret: string): Posted {
+  const body = new URLSearchParams(form).toString();
+  const signature = createHmac('sha256', secret)
+    .update(`v0:${seconds(at)}:${body}`)
+    .digest('hex');
+  return {
+    body,
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      'x-slack-request-timestamp': seconds(at),
+      'x-slack-signature': `v0=${signature}`,
+    },
+  };
+}
+
+/** The command /oncall, as the services send it: with the text that follows it, and their id of it. */
+export const command = {
+  slack(text: string, user: string, { id = `${count++}.1`, at = Date.now(), secret = secrets.slack } = {}): Posted {
+    const escaped = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+    const form = {
+      ...{ token: 'deprecated', team_id: 'T0001', team_domain: 'acme', channel_id: 'C1', channel_name: 'ops' },
+      ...{ user_id: user, user_name: 'ann', command: '/oncall', api_app_id: 'A1', is_enterprise_install: 'false' },
+      ...{ response_url: 'https://hooks.slack.test/commands/1', trigger_id: id },
+    };
+    // Slack leaves mentions as they are, and escapes the rest.
+    const mentions = escaped.replace(/&lt;(@[^&]*)&gt;/g, '<$1>');
+    return signedBySlack({ ...form, text: mentions }, at, secret);
+  },
+
+  telegram(text: string, user: number, { id = count++, at = Date.now(), more = {}, secret = secrets.telegram } = {}) {
+    const message = {
+      message_id: 7,
+      from: { id: user, is_bot: false, first_name: 'Ann' },
+      chat: { id: -100_123, type: 'supergroup', title: 'Ops' },
+      date: Math.floor(at / 1_000),
+      text,
+      entities: [{ type: 'bot_command', offset: 0, length: 7 }],
+      ...more,
+    };
+    return {
+      body: JSON.stringify({ update_id: id, message }),
+      headers: { 'content-type': 'application/json', 'x-telegram-bot-api-secret-token': secret },
+    };
+  },
+
+  discord(text: string | undefined, user: string, { id = String(count++), at = Date.now() } = {}): Posted {
+    const options = text === undefined ? {} : { options: [{ name: 'text', type: 3, value: text }] };
+    const data = { id: '771825006014889984', name: 'oncall', type: 1, ...options };
+    const member = { user: { id: user, username: 'ann' }, roles: [], permissions: '0' };
+    return press.discord(
+      { type: 2, id, token: 'interaction-token', guild_id: '3', channel_id: '4', data, member },
+      { at },
+    );
+  },
+};
+
+let count = 1_000;
+
 /** Requests of the services, as they sign them. `at` is when they were made. */
 export const press = {
   slack(
@@ -235,18 +293,7 @@ export const press = {
       response_url: `${url}/slack/answer`,
       actions: [{ type: 'button', action_id: 'belfry-0', value: token }],
     };
-    const body = new URLSearchParams({ payload: JSON.stringify(payload) }).toString();
-    const signature = createHmac('sha256', secret)
-      .update(`v0:${seconds(at)}:${body}`)
-      .digest('hex');
-    return {
-      body,
-      headers: {
-        'content-type': 'application/x-www-form-urlencoded',
-        'x-slack-request-timestamp': seconds(at),
-        'x-slack-signature': `v0=${signature}`,
-      },
-    };
+    return signedBySlack({ payload: JSON.stringify(payload) }, at, secret);
   },
 
   telegram(token: string, user: number, secret = secrets.telegram): Posted {

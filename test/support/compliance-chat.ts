@@ -4,13 +4,16 @@ import { discordBot } from '../../src/providers/chat/discord/discord-bot.ts';
 import { discordWebhook } from '../../src/providers/chat/discord/discord-webhook.ts';
 import { slack } from '../../src/providers/chat/slack/slack.ts';
 import { slackWebhook } from '../../src/providers/chat/slack/slack-webhook.ts';
-import { teamsWorkflow } from '../../src/providers/chat/teams-workflow.ts';
+import { teams } from '../../src/providers/chat/teams/teams.ts';
+import { teamsWorkflow } from '../../src/providers/chat/teams/teams-workflow.ts';
 import { telegramBot } from '../../src/providers/chat/telegram/telegram-bot.ts';
 import { generateVapidKeys, vapid } from '../../src/providers/push/webpush/vapid.ts';
 import { twilio } from '../../src/providers/sms/twilio.ts';
 import { vonage } from '../../src/providers/sms/vonage.ts';
 import { standardWebhooks } from '../../src/providers/webhook/standard-webhooks.ts';
 import { base64, type ComplianceCase, json } from './compliance.ts';
+import { signInUrl } from './compliance-push.ts';
+import { bot } from './teams.ts';
 
 /** A push subscription, with the private key that only the browser has. */
 export function createBrowser() {
@@ -89,6 +92,46 @@ export const chatCases = {
       denied: { status: 404, body: 'no_service' },
     },
   } satisfies ComplianceCase<typeof slackWebhook.settings>,
+
+  teams: {
+    provider: teams,
+    settings: url => ({ ...bot, endpoint: url, login_url: signInUrl }),
+    address: '19:room@thread.v2',
+    secrets: ['hush-access', bot.app_secret],
+    answers: {
+      accepted: json(201, { id: '1632474074231' }),
+      id: '19:room@thread.v2 1632474074231',
+      refused: words => json(400, { error: { code: 'BadArgument', message: words } }),
+      denied: json(401, { error: { code: 'BotNotRegistered', message: 'No registration found for this bot.' } }),
+      // The token endpoint is another server.
+      checked: null,
+    },
+    request: {
+      path: '/v3/conversations/19%3Aroom%40thread.v2/activities',
+      headers: { authorization: 'Bearer hush-access', 'content-type': 'application/json; charset=utf-8' },
+      body: {
+        type: 'message',
+        from: { id: `28:${bot.app_id}` },
+        conversation: { id: '19:room@thread.v2', tenantId: bot.tenant_id },
+        summary: 'Order 7 is paid',
+        channelData: { tenant: { id: bot.tenant_id }, notification: { alert: true } },
+        attachments: [
+          {
+            contentType: 'application/vnd.microsoft.card.adaptive',
+            content: {
+              type: 'AdaptiveCard',
+              $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+              version: '1.5',
+              body: ['Order 7 is paid', 'Hello Jane'].map((text, i) => ({
+                type: 'RichTextBlock',
+                inlines: [{ type: 'TextRun', text, weight: i === 0 ? 'Bolder' : 'Default' }],
+              })),
+            },
+          },
+        ],
+      },
+    },
+  } satisfies ComplianceCase<typeof teams.settings>,
 
   'teams-workflow': {
     provider: teamsWorkflow,

@@ -15,7 +15,7 @@ export const google = generateKeyPairSync('rsa', { modulusLength: 2048 });
 export const apple = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 export const appleKey = pem(apple.privateKey);
 
-/** Google's token endpoint, apart from the server of the suite, which counts messages only. */
+/** A token endpoint like those of Google and Microsoft, apart from the server of the suite, which counts messages only. */
 const signIn = createServer((request, response) => {
   request.resume();
   response.setHeader('content-type', 'application/json');
@@ -23,7 +23,7 @@ const signIn = createServer((request, response) => {
 });
 signIn.listen(0, '127.0.0.1').unref();
 await once(signIn, 'listening');
-const signInUrl = `http://127.0.0.1:${(signIn.address() as AddressInfo).port}/token`;
+export const signInUrl = `http://127.0.0.1:${(signIn.address() as AddressInfo).port}/token`;
 
 export const serviceAccount = (tokenUri = signInUrl) =>
   JSON.stringify({

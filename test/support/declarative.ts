@@ -37,6 +37,8 @@ export function everything(slug: string): OrganizationDocument {
     timezone: 'Europe/Berlin',
     quiet_hours: { from: '22:00', to: '07:00', weekdays: ['mon', 'fri'] },
     max_per_day: 20,
+    service_levels: { taken_in: '99.95%', first_page: { within: '15s', share: '99%' } },
+    guard: { audience: 20_000, first_audience: 'off', expires: '12h', four_eyes: true },
     channels: [
       {
         slug: 'mail',
@@ -93,11 +95,12 @@ export function everything(slug: string): OrganizationDocument {
         locked: true,
         locale: 'pt-BR',
         timezone: 'America/Sao_Paulo',
+        reach: { normal: [{ by: 'email' }], important: [{ by: 'sms' }, { by: 'voice', after: '3m', repeat: 3 }] },
         custom_fields: { deep: { list: [1, null, 'x'], 'odd/key': 1.5 }, empty: {} },
         addresses: [
           { name: 'phone', value: '+15555550100' },
           { name: 'email-work', value: 'zoe@work.test' },
-          { name: 'slack', value: 'U123' },
+          { name: 'slack', value: 'U123', verified: true },
         ],
       },
     ],
@@ -114,6 +117,27 @@ export function everything(slug: string): OrganizationDocument {
           { name: 'All of them / really', members: ['zoë@acme.test'] },
           { name: 'None', members: [] },
         ],
+        schedules: [
+          {
+            slug: 'primary',
+            name: 'Primary',
+            timezone: 'Europe/Berlin',
+            layers: [
+              { name: 'week', every: '1w', from: '2027-01-04T09:00', users: ['zoë@acme.test'] },
+              {
+                name: 'nights',
+                every: '12h',
+                from: '2027-01-04T18:00',
+                until: '2028-01-04T18:00',
+                users: [['zoë@acme.test']],
+                only: [{ days: ['mon', 'tue'], from: '18:00', until: '09:00' }],
+              },
+            ],
+            combine: 'all',
+            fallback: 'All of them / really',
+            page: 'web/paid',
+          },
+        ],
         applications: [
           {
             slug: 'web',
@@ -124,6 +148,7 @@ export function everything(slug: string): OrganizationDocument {
                 name: 'Paid',
                 active: false,
                 category: 'news',
+                guard: { audience: 'off' },
                 context_schema: {
                   type: 'object',
                   required: ['order'],
@@ -162,11 +187,61 @@ export function everything(slug: string): OrganizationDocument {
                       email: { subject: 'T' },
                     },
                   },
-                  { name: 'plain', recipients: { trigger: true }, channels: ['texts'], message: { body: '' } },
+                  {
+                    name: 'pager',
+                    recipients: { schedule: 'primary' },
+                    steps: [
+                      { channels: ['texts'] },
+                      { after: '10m', channels: ['texts'], recipients: { schedule: 'primary', offset: 1 } },
+                    ],
+                    message: { body: 'Wake up' },
+                  },
+                  {
+                    name: 'plain',
+                    recipients: { trigger: true },
+                    channels: ['texts'],
+                    canary: {
+                      first: 50,
+                      wait: '2h',
+                      stop_at: { failed: '10%', bounced: '1.5%', complained: '0.1%' },
+                      variants: {
+                        winner_by: 'clicks',
+                        b: {
+                          message: { body: 'other', locales: { de: { body: 'anders' } } },
+                          overrides: { texts: { body: 'o' } },
+                        },
+                      },
+                    },
+                    message: { body: '' },
+                  },
                 ],
               },
               { slug: 'idle', name: 'Idle', notifications: [] },
             ],
+            sources: [
+              {
+                slug: 'prometheus',
+                name: 'Prometheus',
+                use: 'alertmanager',
+                mapping: { title: 'annotations.headline' },
+                routes: [{ when: "labels.severity == 'page'", event: 'paid' }, { event: 'paid' }],
+                group_by: ['labels.cluster', 'labels.alertname'],
+              },
+            ],
+            heartbeats: [
+              {
+                slug: 'backup',
+                name: 'Backup',
+                every: '0 3 * * *',
+                timezone: 'Europe/Berlin',
+                grace: '1h',
+                event: 'paid',
+                severity: 'critical',
+                context: { runbook: 'wiki' },
+                enabled: false,
+              },
+            ],
+            watches: [{ slug: 'outside', event: 'paid', every: '5m', enabled: false }],
           },
         ],
       },

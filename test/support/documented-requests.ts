@@ -162,7 +162,15 @@ export const documentedRequests: Record<string, DocumentedRequest> = {
               collapse_key: text(),
               priority: { enum: ['NORMAL', 'HIGH'] },
               ttl: { type: 'string', pattern: '^[0-9]+s$' },
-              notification: object({ sound: text(), tag: text(), notification_count: { type: 'integer' } }),
+              notification: object({
+                channel_id: text(),
+                notification_priority: {
+                  enum: ['PRIORITY_MIN', 'PRIORITY_LOW', 'PRIORITY_DEFAULT', 'PRIORITY_HIGH', 'PRIORITY_MAX'],
+                },
+                sound: text(),
+                tag: text(),
+                notification_count: { type: 'integer' },
+              }),
             }),
             apns: object({ headers: texts, payload: { type: 'object' } }),
             webpush: object({ headers: texts }),

@@ -17,7 +17,7 @@ interface Input {
   others?: string[];
   pausesEvent?: true;
   /** A request below the occurrence, once it and its delivery have the states `first`. */
-  after?: { first: [OccurrenceState, DeliveryState]; path: string };
+  after?: { first: [OccurrenceState, DeliveryState]; path: string; body?: object };
   /** What its service reports about the message, once it was sent. */
   reports?: 'Bounce' | 'SpamComplaint';
   triggers?: number;
@@ -120,6 +120,12 @@ export const stateCases: Record<string, Input> = {
     occurrence: 'acknowledged',
     delivery: ['sent', null],
   },
+  snoozed: {
+    notification: { steps },
+    after: { first: ['escalating', 'sent'], path: 'snooze/', body: { for: '1h' } },
+    occurrence: 'snoozed',
+    delivery: ['sent', null],
+  },
   resolved: {
     notification: { steps },
     after: { first: ['escalating', 'sent'], path: 'resolve/' },
@@ -205,7 +211,7 @@ export async function createEveryState(ask: Ask): Promise<{ created: CreatedStat
     if (expected.reports) await report(ask, id, expected.reports);
     if (!expected.after) continue;
     await untilStates(ask, id, ...expected.after.first);
-    await send('POST', `${org}/occurrence/${id}/${expected.after.path}`);
+    await send('POST', `${org}/occurrence/${id}/${expected.after.path}`, expected.after.body);
   }
   for (const { id, expected } of created) await untilStates(ask, id, expected.occurrence, expected.delivery?.[0]);
   return { created, close: peers.close };

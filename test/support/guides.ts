@@ -14,15 +14,19 @@
  *     <!-- printed in the other terminal -->    the output is that of the block above
  *     <!-- into orders.yaml, below: LINE -->    inserts the block below that line of the file, as far indented
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parse as parseYaml } from 'yaml';
 import { eventually, waitFor } from './eventually.ts';
 import { cleanEnv, root } from './process.ts';
+
+/** Several times what the slowest block takes on a busy machine: only what hangs reaches it. */
+const maxBlockMs = 180_000;
 
 export interface Block {
   language: string;
@@ -159,18 +163,30 @@ async function openShell(folder: string, { env, path: folders }: Surroundings): 
   const bash: ChildProcess = spawn('bash', ['-euo', 'pipefail'], {
     cwd: folder,
     env: cleanEnv({ ...env, PATH, PORT: '0', TZ: 'UTC' }),
-    stdio: ['pipe', 'pipe', 'inherit'],
+    // Not our own stderr: while a program that is left over has it open, Vitest would wait.
+    stdio: 'pipe',
     // Its own process group, which includes everything that it starts.
     detached: true,
   });
   const ended = once(bash, 'exit');
+  let complaints = '';
+  bash.stderr!.setEncoding('utf8').on('data', (text: string) => (complaints += text));
   const run = async (command: string) => {
     const done = once(bash.stdout!, 'data');
     bash.stdin!.write(`${command}\necho done\n`);
-    const isDone = await Promise.race([done.then(() => true), ended.then(() => false)]);
+    const limit = new AbortController();
+    const isLate = sleep(maxBlockMs, true, { signal: limit.signal }).catch(() => false);
+    const how = await Promise.race([
+      done.then(() => 'done'),
+      ended.then(() => 'failed'),
+      isLate.then(() => `still running after ${maxBlockMs / 1_000} s: ${listProcesses(bash.pid!)}`),
+    ]);
+    limit.abort();
     const failed = read('failed');
-    if (isDone && failed === '') return;
-    throw new Error(`failed${failed && `: ${failed}`}\n${read('block')}\n${read('out')}${read('err')}`);
+    if (how === 'done' && failed === '') return;
+    throw new Error(
+      `${failed ? `failed: ${failed}` : how}\n${read('block')}\n${read('out')}${read('err')}${complaints}`,
+    );
   };
   return {
     run: async text => {
@@ -188,9 +204,21 @@ async function openShell(folder: string, { env, path: folders }: Surroundings): 
     output: () => read('out'),
     otherOutput: () => read('other'),
     // A service in another terminal stops as it would with Ctrl-C.
-    end: () => waitFor('the programs to end', () => !signalGroup(bash.pid!, 'SIGTERM'), 60_000).then(() => {}),
+    end: async () => {
+      try {
+        await waitFor('the programs to end', () => !signalGroup(bash.pid!, 'SIGTERM'), 60_000);
+      } catch (error) {
+        const left = listProcesses(bash.pid!);
+        signalGroup(bash.pid!, 'SIGKILL');
+        throw new Error(`${(error as Error).message}:\n${left}`);
+      }
+    },
   };
 }
+
+/** Returns the processes of a session, of which one hangs. */
+const listProcesses = (session: number): string =>
+  spawnSync('ps', ['-o', 'pid,etime,stat,args', '-g', String(session)], { encoding: 'utf8' }).stdout ?? '';
 
 /** Returns false if the process group is gone. */
 function signalGroup(pid: number, signal: NodeJS.Signals): boolean {

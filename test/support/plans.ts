@@ -72,10 +72,7 @@ export async function openPlanDatabase(
   const database = await createTestDatabase();
   const open = openDatabase({ url: database.url, name: 'plans', connections: 1, settings: indexScansOnly });
   const { pool } = open;
-  await pool.query(`do $$ declare name regclass; begin
-    for name in select oid from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace loop
-      execute format('alter table %s set (autovacuum_enabled = off)', name);
-    end loop; end $$`);
+  await stopAutovacuum(pool);
   if (statistics === 'of another tenant') {
     await createTenant(pool, known.organization);
     await fillHistory(database.url, known);
@@ -89,8 +86,16 @@ export async function openPlanDatabase(
   return { database, open, ...(await fillHistory(database.url, tested)) };
 }
 
+/** Nothing changes the statistics from then on, and no one else reads. */
+export async function stopAutovacuum(pool: pg.Pool): Promise<void> {
+  await pool.query(`do $$ declare name regclass; begin
+    for name in select oid from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace loop
+      execute format('alter table %s set (autovacuum_enabled = off)', name);
+    end loop; end $$`);
+}
+
 /** Creates what has no history. */
-async function createTenant(pool: pg.Pool, organization: number): Promise<void> {
+export async function createTenant(pool: pg.Pool, organization: number): Promise<void> {
   await pool.query(
     "insert into organizations (id, slug, name) overriding system value values ($1, 'acme-' || $1::bigint, 'Acme')",
     [organization],
@@ -113,6 +118,15 @@ async function createTenant(pool: pg.Pool, organization: number): Promise<void> 
     `insert into webhooks (organization_id, id, slug, name, url, types, secrets, enabled)
      overriding system value select $1, i, 'w' || i, 'W', 'http://x.test/', '{delivery.sent,channel.unhealthy}', '', false
      from generate_series(1, 2) i`,
+    [organization],
+  );
+  await pool.query(
+    `insert into applications (organization_id, id, project_id, slug, name) overriding system value values ($1, 1, 1, 'a', 'A')`,
+    [organization],
+  );
+  await pool.query(
+    `insert into sources (organization_id, id, application_id, slug, name, routes, token_hash, secrets, update)
+     overriding system value values ($1, 1, 1, 's', 'S', '[]', '', '', '{"use": "zabbix"}')`,
     [organization],
   );
   await pool.query(
@@ -267,6 +281,65 @@ export async function fillHistory(
      select $1, $2, 1, 1, 1, user_id, 'other ' || user_id, 'pending', 2, $3, id from opened`,
     [organization, fanOut, carriedDueAt],
   );
+  // Approvals of long ago, and a few that are due; the table refers to no occurrence.
+  await pool.query(
+    `insert into holds (organization_id, occurrence_id, kind, event_id, state, threshold, expires_at)
+     select $1, gen_random_uuid(), 'audience', 1, case i when 1 then 'counting' when 2 then 'held' when 3 then 'waiting' else 'approved' end, 1, now()
+     from generate_series(1, ${size}) i`,
+    [organization],
+  );
+  // Many members, of whom a few are to be mailed.
+  await pool.query(
+    `with added as (
+       insert into accounts (email) select 'member' || i || '@plans' || $1::bigint || '.test' from generate_series(1, ${size}) i returning id
+     ), joined as (
+       insert into memberships (organization_id, account_id, role) select $1, id, 'admin' from added returning account_id
+     )
+     insert into guard_mails (organization_id, account_id, about, due_at)
+     select $1, account_id, 'holds', case when row_number() over () < 4 then now() end from joined`,
+    [organization],
+  );
+  // Alerts and payloads of a source from long ago, and a few payloads that were left behind.
+  await pool.query(
+    `insert into source_alerts (organization_id, source_id, key, id, occurrence_id, state, title)
+     select $1, 1, 'old ' || i, gen_random_uuid(), $2, 'resolved', 'Old' from generate_series(1, ${size}) i
+     on conflict do nothing`,
+    [organization, fanOut],
+  );
+  await pool.query(
+    `insert into source_payloads (organization_id, source_id, id, state, request, body, bytes, retry_at)
+     select $1, 1, gen_random_uuid(), case when i < 4 then 'received' else 'taken' end, '{}', '', 0, now()
+     from generate_series(1, ${size}) i`,
+    [organization],
+  );
+  await pool.query(
+    `insert into source_updates (organization_id, occurrence_id, source_id, key, state, changed_by, changed_at, status)
+     select $1, gen_random_uuid(), 1, 'old ' || i, 'resolved', 'Ann', now() - interval '1 day', 'done' from generate_series(1, ${size}) i`,
+    [organization],
+  );
+  // Silences of long ago, one of which was ended just now, and what they held.
+  await pool.query(
+    `with silences as (
+       insert into silences (organization_id, id, matchers, reason, starts_at, ends_at, created_by, ended_by)
+       select $1, gen_random_uuid(), '[]', 'maintenance', now(), case i when 1 then now() else now() - interval '1 day' end, 'ann',
+         'ann'
+       from generate_series(1, ${size}) i returning organization_id, id
+     )
+     insert into silenced_occurrences (organization_id, silence_id, occurrence_id, effect, until)
+     select organization_id, id, gen_random_uuid(), 'held', now() from silences`,
+    [organization],
+  );
+  // Heartbeats that are due tomorrow, and a few that are missing.
+  await pool.query(
+    `with made as (
+       insert into heartbeats (organization_id, application_id, slug, name, every, timezone, grace, event, enabled, token_hash, secrets)
+       select $1, 1, 'h' || i, 'H', '1h', 'UTC', '1m', 'e', true, '', '' from generate_series(1, ${size}) i returning id
+     )
+     insert into heartbeat_states (organization_id, heartbeat_id, status, expected_at, missing_at, due_at)
+     select $1, id, 'up', at, at, at
+     from made, lateral (select now() + case when id % 5000 = 1 then interval '-1 hour' else interval '1 day' end as at) due`,
+    [organization],
+  );
   // Statistics of two events over a long time. The statements above may have counted some in this hour.
   const past = `generate_series(1, 2) event, generate_series(0, ${size / 2 - 1}) i`;
   const hour = `date_trunc('hour', now()) - make_interval(hours => i)`;
@@ -321,6 +394,7 @@ export function runOf(number: number) {
     priority: 1,
     due_at: number === 1 ? dueAt : new Date(9e12),
     began_at: dueAt,
+    base: 0,
   };
 }
 

@@ -9,8 +9,8 @@ import { root } from './process.ts';
 const run = promisify(execFile);
 
 /** Returns the folder of the programs `python3` and `python`, or why there is none. */
-export async function installPython(requirement: string): Promise<{ bin: string } | { missing: string }> {
-  const home = path.join(root, 'node_modules/.cache', requirement.replace('==', '-'));
+export async function installPython(...requirements: string[]): Promise<{ bin: string } | { missing: string }> {
+  const home = path.join(root, 'node_modules/.cache', requirements.join('+').replaceAll('==', '-'));
   const bin = path.join(home, 'bin');
   if (existsSync(path.join(home, 'installed'))) return { bin };
   try {
@@ -19,10 +19,12 @@ export async function installPython(requirement: string): Promise<{ bin: string 
     await run('python3', ['-m', 'venv', home], { timeout: 120_000 });
     const quiet = ['--quiet', '--disable-pip-version-check', '--no-input', '--retries', '1', '--timeout', '20'];
     const python = path.join(bin, 'python');
-    await run(python, ['-m', 'pip', 'install', ...quiet, requirement], { timeout: 180_000 });
+    await run(python, ['-m', 'pip', 'install', ...quiet, ...requirements], { timeout: 180_000 });
     await writeFile(path.join(home, 'installed'), '');
     return { bin };
   } catch (error) {
-    return { missing: `${requirement} cannot be installed here: ${(error as Error).message.split('\n')[0]}` };
+    return {
+      missing: `${requirements.join(', ')} cannot be installed here: ${(error as Error).message.split('\n')[0]}`,
+    };
   }
 }

@@ -27,6 +27,7 @@ export interface TenantInput {
   members?: string[];
   /** Lists besides `All`, by name. */
   lists?: Record<string, string[]>;
+  schedules?: object[];
   /** Channels of the organization. Default: one webhook channel `hooks` to the sink. */
   channels?: Fields[];
   /** Channels of the project. */
@@ -160,7 +161,7 @@ async function createWorld(service: Service, isShared: boolean): Promise<EngineW
       },
       occurrence: identifier => get(`/api/o/${slug}/occurrence/${identifier}/`),
       deliveries: identifier => get(`/api/o/${slug}/occurrence/${identifier}/deliveries/`),
-      async outcomes(identifier, withinMs = 8_000) {
+      async outcomes(identifier, withinMs = 20_000) {
         await eventually(async () => {
           const occurrence = await self.occurrence(identifier);
           expect(occurrence).toMatchObject({ status: 'completed', counts: { pending: 0 } });
@@ -176,7 +177,7 @@ async function createWorld(service: Service, isShared: boolean): Promise<EngineW
           expect(deliveries.length).toBeGreaterThan(0);
           for (const one of deliveries) expect(statuses).toContain(one.status);
           return deliveries;
-        }, 8_000),
+        }, 20_000),
       async post(path, body) {
         if (path.endsWith('/replay/')) replayed.add(id);
         return ask({ method: 'POST', path, body });
@@ -261,6 +262,7 @@ function toDocument(slug: string, hook: string, input: TenantInput): unknown {
             name: 'Shop',
             ...(input.projectChannels && { channels: input.projectChannels.map(fill) }),
             ...(members && { distribution_lists: [{ name: 'All', members }, ...lists] }),
+            ...(input.schedules && { schedules: input.schedules }),
             applications: [
               { slug: 'web', name: 'Web', events: [{ slug: 'go', name: 'Go', ...input.event, notifications }] },
             ],

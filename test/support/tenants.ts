@@ -10,6 +10,8 @@ import { generateKey } from '../../src/core/identity/keys.ts';
 import { type KeyPermission, permissions } from '../../src/core/identity/permissions.ts';
 import { uuidv7 } from '../../src/core/ids.ts';
 import type { Db } from '../../src/db/connection/pool.ts';
+import { sealCalendar } from '../../src/services/audience/on-call/calendars/secrets.ts';
+import { sealSource, sealWatch } from '../../src/services/configuration/source-secrets.ts';
 import { sealWebhookSecrets } from '../../src/services/configuration/webhook-secrets.ts';
 import type { Deps } from '../../src/services/deps.ts';
 import { linkUploads, uploadAttachment } from '../../src/services/history/attachments.ts';
@@ -35,6 +37,16 @@ export interface Tenant {
   layoutIds: { organization: number; project: number; otherProject: number };
   /** One message each of the webhooks `ops` and `spare`. */
   webhookMessageIds: number[];
+  /** A silence that matches nothing. */
+  silenceId: string;
+  overrideIds: number[];
+  swapIds: number[];
+  /** One absence each of Jane and of another user. */
+  absenceIds: number[];
+  /** One absence calendar each of Jane and of another user. */
+  absenceCalendarIds: number[];
+  /** One payload each of the sources `prometheus` and `spare`. */
+  payloadIds: string[];
   /** Username of Jane: jane@<slug>.test. */
   username: string;
   /** Two completed occurrences, each with a delivery to Jane. */
@@ -193,6 +205,70 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
     webhookMessageIds.push((await insert(db, 'webhook_messages', { ...own, webhook_id, ...told })).id);
   }
 
+  const payloadIds: string[] = [];
+  for (const name of slug === 'acme' ? ['prometheus', 'spare'] : ['rivals', 'spare']) {
+    const columns = sealSource(deps.cipher, id, application.id, name, {});
+    const routes = JSON.stringify([{ event: 'order-paid' }]);
+    const about = { slug: name, name, use: 'alertmanager', routes, ...columns };
+    const { id: source_id } = await insert(db, 'sources', { ...inWeb, ...about });
+    const payloadId = uuidv7(Date.now());
+    const request = '{"method":"POST","url":"/in/…/","content_type":"application/json","headers":{}}';
+    const received = { id: payloadId, state: 'taken', request, body: Buffer.from('{"alerts":[]}'), bytes: 13 };
+    await insert(db, 'source_payloads', { ...own, source_id, ...received });
+    payloadIds.push(payloadId);
+  }
+
+  for (const name of slug === 'acme' ? ['backup', 'spare'] : ['rivals', 'spare']) {
+    const columns = sealSource(deps.cipher, id, application.id, name, {}, 'heartbeat');
+    const about = { slug: name, name, every: '1d', timezone: 'UTC', grace: '1h', event: 'order-paid', enabled: true };
+    const { id: heartbeat_id } = await insert(db, 'heartbeats', { ...inWeb, ...about, ...columns });
+    await insert(db, 'heartbeat_states', { ...own, heartbeat_id }, 'heartbeat_id');
+  }
+  for (const name of slug === 'acme' ? ['outside', 'spare'] : ['rivals', 'spare']) {
+    const secrets = sealWatch(deps.cipher, id, application.id, name, 'https://monitor.test/ping/1');
+    await insert(db, 'watches', { ...inWeb, slug: name, event: 'order-paid', every: '1m', enabled: false, secrets });
+  }
+  const overrideIds: number[] = [];
+  const swapIds: number[] = [];
+  for (const name of slug === 'acme' ? ['primary', 'spare'] : ['rivals', 'spare']) {
+    const layer = { name: 'week', every: '1w', from: '2026-01-05T09:00', users: [people[0]!.email] };
+    const about = {
+      slug: name,
+      name,
+      timezone: 'UTC',
+      layers: JSON.stringify([layer]),
+      combine: 'cover',
+      page: 'web/order-paid',
+    };
+    const { id: schedule_id } = await insert(db, 'schedules', { ...inShop, ...about });
+    const times = { starts_at: new Date(), ends_at: new Date(Date.now() + 86_400_000), created_by: 'ann' };
+    const override = { ...own, schedule_id, user_id: people[0]!.id, ...times };
+    overrideIds.push((await insert(db, 'schedule_overrides', override)).id);
+    const swapped = { starts_at: times.ends_at, ends_at: new Date(times.ends_at.getTime() + 86_400_000) };
+    swapIds.push((await insert(db, 'schedule_swaps', { ...override, ...swapped })).id);
+  }
+  const absenceIds: number[] = [];
+  const absenceCalendarIds: number[] = [];
+  for (const { id: user_id } of people.slice(0, 2)) {
+    const times = { starts_at: new Date(), ends_at: new Date(Date.now() + 86_400_000), created_by: 'ann' };
+    absenceIds.push((await insert(db, 'absences', { ...own, user_id, ...times })).id);
+    const secrets = sealCalendar(deps.cipher, own.organization_id, user_id, 'https://calendar.acme.test/jane.ics');
+    const calendar = {
+      ...own,
+      user_id,
+      secrets,
+      host: 'calendar.acme.test',
+      due_at: new Date(Date.now() + 86_400_000),
+      created_by: 'ann',
+    };
+    absenceCalendarIds.push((await insert(db, 'absence_calendars', calendar)).id);
+  }
+  const silenceId = uuidv7(Date.now());
+  const [starts_at, ends_at] = [new Date(), new Date(Date.now() + 86_400_000)];
+  const matchers = '[{"field":"labels.none","op":"=","value":"none"}]';
+  const silence = { id: silenceId, matchers, reason: 'maintenance', starts_at, ends_at, created_by: 'ann' };
+  await insert(db, 'silences', { ...own, ...silence });
+
   const occurrences: Tenant['occurrences'] = [];
   const attachmentIds: string[] = [];
   const [jane] = people;
@@ -205,6 +281,8 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
     const about = { occurrence_id: occurrenceId, notification_id: 1, version: 1, channel_id: mail.id };
     const sent = { user_id: jane!.id, address: jane!.email, status: 'sent', priority: 1, due_at: at };
     const delivery = await insert(db, 'deliveries', { ...own, ...about, ...sent });
+    const decided = { kind: 'audience', event_id: event.id, state: 'approved', threshold: 1, expires_at: at };
+    await insert(db, 'holds', { ...own, occurrence_id: occurrenceId, ...decided }, 'organization_id');
     occurrences.push({ id: occurrenceId, deliveryId: delivery.id });
     attachmentIds.push(await attach(deps, own.organization_id, occurrenceId));
   }
@@ -243,6 +321,12 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
     otherNotificationId: notifications[1]!,
     layoutIds,
     webhookMessageIds,
+    silenceId,
+    overrideIds,
+    swapIds,
+    absenceIds,
+    absenceCalendarIds,
+    payloadIds,
     username: `jane@${slug}.test`,
     occurrences,
     attachmentIds,

@@ -18,6 +18,9 @@ export interface Write {
   noun: string;
 }
 
+/** What a test serves: the address of an iCalendar file. */
+export const served = { calendar: '' };
+
 /** Writes without an audit entry, with the reason. */
 export const unaudited: Record<string, string> = {
   triggerEvent: 'the occurrence itself is the record, with the key and the context',
@@ -28,10 +31,15 @@ export const unaudited: Record<string, string> = {
   previewMessage: 'changes nothing',
   previewPreferencePage: 'changes nothing',
   createPreferenceLink: 'changes nothing: the link is signed, not kept',
+  previewSilence: 'changes nothing',
+  previewShifts: 'changes nothing',
+  previewAbsenceCalendar: 'changes nothing',
   previewRetries: 'changes nothing',
   previewCause: 'changes nothing',
+  previewSource: 'changes nothing',
   retryCause: 'of a cause without deliveries, changes nothing: failures.test.ts',
   planConfiguration: 'changes nothing',
+  listPlannedGaps: 'changes nothing',
   seeInbox: 'a user reading: the message keeps its own times',
   seeMessage: 'a user reading: the message keeps its own times',
   actOnMessage: 'the message keeps it, and so does the occurrence that it triggers',
@@ -60,6 +68,15 @@ export const unaudited: Record<string, string> = {
   resetPassword: 'not possible with a key: accounts-mail.test.ts',
   acceptInvite: 'not possible with a key: accounts-audit.test.ts',
   createOrganization: 'not possible with a key: accounts-audit.test.ts',
+  registerOwnBrowser: 'not possible with a key: me.test.ts',
+  unregisterOwnBrowser: 'not possible with a key: me.test.ts',
+  testOwnBrowser: 'not possible with a key: me.test.ts',
+  snoozeOccurrence: 'of an occurrence without steps, is refused: rounds.test.ts',
+  unacknowledgeOccurrence: 'of an occurrence that is not acknowledged, changes nothing: rounds.test.ts',
+  approveHold: 'of an occurrence that was not held, changes nothing: approvals.test.ts',
+  rejectHold: 'of an occurrence that was not held, changes nothing: approvals.test.ts',
+  sendVerification: 'to an address that no channel reaches, is refused: verification.test.ts',
+  confirmVerification: 'without a code that was sent, is refused: verification.test.ts',
   enableWebhook: 'of one that is not disabled, changes nothing: webhooks-sending.test.ts',
   archiveMessage: 'a user reading: the message keeps its own times',
   unarchiveMessage: 'a user reading: the message keeps its own times',
@@ -77,6 +94,12 @@ const newNotification = () => ({
   message: { body: 'Hello' },
 });
 const newLayout = () => ({ name: `new ${++count}`, body: '<p>{{ content }}</p>' });
+const newSchedule = {
+  name: 'New',
+  timezone: 'UTC',
+  layers: [{ name: 'week', every: '1w', from: '2027-01-04T09:00', users: ['jane@acme.test'] }],
+};
+
 const newWebhook = () => ({
   slug: `new-${++count}`,
   name: 'New',
@@ -140,6 +163,12 @@ export const writes: Record<string, Write> = {
   deleteApplication: { action: 'delete', noun: 'application', params: () => ({ app: 'spare' }) },
   deleteProject: { action: 'delete', noun: 'project', params: () => ({ prj: 'spare' }) },
   deleteOrganization: { action: 'delete', noun: 'organization', query: '?cascade=true' },
+  createSilence: {
+    body: () => ({ path: 'shop', reason: 'maintenance', duration: '1h' }),
+    action: 'create',
+    noun: 'silence',
+  },
+  endSilence: { action: 'end', noun: 'silence' },
   cancelOccurrence: { action: 'cancel', noun: 'occurrence' },
   replayOccurrence: { action: 'replay', noun: 'occurrence' },
   acknowledgeOccurrence: {
@@ -170,6 +199,71 @@ export const writes: Record<string, Write> = {
     action: 'update',
     noun: 'preference',
   },
+  createSource: {
+    body: () => ({ slug: `new-${++count}`, name: 'New', use: 'grafana', routes: [{ event: 'order-paid' }] }),
+    action: 'create',
+    noun: 'source',
+  },
+  updateSource: { body: () => ({ name: `Prometheus ${++count}` }), action: 'update', noun: 'source' },
+  deleteSource: { params: () => ({ source: 'spare' }), action: 'delete', noun: 'source' },
+  rotateSourceToken: { action: 'update', noun: 'source' },
+  replaySourcePayload: { action: 'replay', noun: 'source' },
+  createSchedule: {
+    body: () => ({ ...newSchedule, slug: `new-${++count}` }),
+    action: 'create',
+    noun: 'schedule',
+  },
+  updateSchedule: { body: () => ({ name: `Primary ${++count}` }), action: 'update', noun: 'schedule' },
+  deleteSchedule: { params: () => ({ schedule: 'spare' }), action: 'delete', noun: 'schedule' },
+  createAbsence: {
+    body: () => ({ starts_at: new Date().toISOString(), ends_at: new Date(Date.now() + 86_400_000).toISOString() }),
+    action: 'create',
+    noun: 'absence',
+  },
+  deleteAbsence: { action: 'delete', noun: 'absence' },
+  createAbsenceCalendar: { body: () => ({ url: served.calendar }), action: 'create', noun: 'absence_calendar' },
+  updateAbsenceCalendar: {
+    body: () => ({ url: served.calendar, words: ['vacation'] }),
+    action: 'update',
+    noun: 'absence_calendar',
+  },
+  deleteAbsenceCalendar: { action: 'delete', noun: 'absence_calendar' },
+  createSwap: {
+    body: () => ({
+      user: 'jane@acme.test',
+      starts_at: new Date(Date.now() + 3_600_000).toISOString(),
+      ends_at: new Date(Date.now() + 86_400_000).toISOString(),
+    }),
+    action: 'create',
+    noun: 'swap',
+  },
+  acceptSwap: { body: () => ({ user: 'joe@acme.test' }), action: 'accept', noun: 'swap' },
+  withdrawSwap: {
+    params: ({ acme }) => ({ schedule: 'spare', swap: String(acme.swapIds[1]) }),
+    action: 'withdraw',
+    noun: 'swap',
+  },
+  rotateCalendar: { action: 'rotate', noun: 'calendar' },
+  rotateUserCalendar: { action: 'rotate', noun: 'calendar' },
+  sendTestPage: { action: 'send', noun: 'test_page' },
+  pageSchedule: { body: () => ({ user: 'jane@acme.test', message: 'Smoke' }), action: 'page', noun: 'schedule' },
+  createOverride: { body: () => ({ user: 'jane@acme.test', duration: '2h' }), action: 'create', noun: 'override' },
+  endOverride: { action: 'end', noun: 'override' },
+  createHeartbeat: {
+    body: () => ({ slug: `new-${++count}`, name: 'New', every: '1d', event: 'order-paid' }),
+    action: 'create',
+    noun: 'heartbeat',
+  },
+  updateHeartbeat: { body: () => ({ name: `Backup ${++count}` }), action: 'update', noun: 'heartbeat' },
+  deleteHeartbeat: { params: () => ({ heartbeat: 'spare' }), action: 'delete', noun: 'heartbeat' },
+  rotateHeartbeatToken: { action: 'update', noun: 'heartbeat' },
+  createWatch: {
+    body: () => ({ slug: `new-${++count}`, event: 'order-paid', enabled: false }),
+    action: 'create',
+    noun: 'watch',
+  },
+  updateWatch: { body: () => ({ every: `${(++count % 50) + 2}m` }), action: 'update', noun: 'watch' },
+  deleteWatch: { params: () => ({ watch: 'spare' }), action: 'delete', noun: 'watch' },
   createWebhook: { body: () => newWebhook(), action: 'create', noun: 'webhook' },
   updateWebhook: { body: () => ({ name: `Operations ${++count}` }), action: 'update', noun: 'webhook' },
   deleteWebhook: { params: () => ({ webhook: 'spare' }), action: 'delete', noun: 'webhook' },

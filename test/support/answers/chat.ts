@@ -1,5 +1,6 @@
 /** Documented answers of the chat services. */
 import { json } from '../compliance.ts';
+import { blocked, teamsError } from '../teams.ts';
 import {
   busy,
   type DocumentedAnswers,
@@ -76,6 +77,33 @@ export const chatAnswers: Record<string, DocumentedAnswers> = {
     other: [
       ['an archived channel', { status: 410, body: 'channel_is_archived' }, permanent],
       ['a payload that is none', { status: 400, body: 'invalid_payload' }, permanent],
+    ],
+  },
+  teams: {
+    source:
+      'https://learn.microsoft.com/microsoftteams/platform/bots/how-to/conversations/conversation-messages#status-codes-from-bot-conversational-apis',
+    partial: oneRecipient,
+    limit: [
+      ...plainLimit('{"error":{"code":"Throttled","message":"wait"}}'),
+      ['concurrent changes of a conversation', teamsError(412, 'PreconditionFailed'), busy],
+    ],
+    credential: [
+      ['a bot that is not registered', teamsError(401, 'BotNotRegistered'), denied],
+      ['a token that is none', json(401, { message: 'Authorization has been denied for this request.' }), denied],
+    ],
+    gone: [
+      ['a user who blocked the bot', teamsError(403, 'ConversationBlockedByUser'), gone],
+      ['a conversation that is blocked', blocked, gone],
+      ['a conversation that was deleted', teamsError(404, 'ConversationNotFound'), gone],
+    ],
+    other: [
+      ['a conversation without the bot', teamsError(403, 'BotNotInConversationRoster'), permanent],
+      ['an app that is not installed', teamsError(403, 'ForbiddenOperationException'), permanent],
+      ['a bot that the admin disabled', teamsError(403, 'BotDisabledByAdmin'), permanent],
+      ['a missing permission', teamsError(403, 'NotEnoughPermissions'), permanent],
+      ['a host of another cloud', teamsError(403, 'InvalidBotApiHost'), permanent],
+      ['a message that is too large', teamsError(413, 'MessageSizeTooBig'), permanent],
+      ['a fault of a dependency', teamsError(502, 'ServiceError'), busy],
     ],
   },
   'teams-workflow': {
