@@ -70,7 +70,7 @@ test('the command that the README names for testing is the one that CI runs', as
   expect(blocks[2]).toBe('npm ci && npm test');
   const ci = await readFile(path.join(clone, '.ci/run'), 'utf8');
   expect(ci).toMatch(/^npm ci$/m);
-  expect(ci).toMatch(/^run npm test/m);
+  expect(ci).toMatch(/^run_tests test npm test --$/m);
   expect(ci).toMatch(/^run npm run check$/m);
 });
 
