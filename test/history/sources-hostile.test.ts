@@ -157,6 +157,35 @@ test('a skipped alert whose key or type cannot be stored is judged once', async 
   expect(await zabbix.kept()).toMatchObject([{ state: 'taken' }]);
 });
 
+test('what alerts share is copied for as many as fit into 16 MiB, and the others are named', async () => {
+  const { post, kept, opened } = await openPath('/in/', { use: 'alertmanager' });
+  const alerts = Array.from({ length: 100 }, (_, i) => ({ status: 'firing', labels: { i }, fingerprint: `f${i}` }));
+  const answer = await post({ groupKey: 'k'.repeat(900_000), alerts });
+  expect(answer, answer.text).toMatchObject({ status: 200, body: { state: 'partly', alerts: 100, taken: 19 } });
+  expect(answer.body.rejected[0].error).toContain('what they share');
+  expect(await opened()).toBe(19);
+  expect(await kept()).toMatchObject([{ state: 'partly' }]);
+});
+
+test('each of 1,500 alerts in a payload opens an occurrence and ends it, also if the sender repeats itself at once', {
+  tags: ['sweep'],
+}, async () => {
+  const { post, opened, tenant } = await openPath('/in/', { use: 'alertmanager' });
+  const body = (status: string) => ({
+    alerts: Array.from({ length: 1_500 }, (_, i) => ({ status, labels: { i: String(i) }, fingerprint: `f${i}` })),
+  });
+  for (const status of ['firing', 'resolved']) {
+    const answers = await Promise.all([post(body(status)), post(body(status))]);
+    for (const { status, body } of answers)
+      expect({ status, body }).toMatchObject({ status: 200, body: { state: 'taken' } });
+    expect(await opened()).toBe(1_500);
+  }
+  const [row] = await tenant.sql(
+    `select count(*)::int as open from occurrences where organization_id = ${tenant.id} and resolved_at is null`,
+  );
+  expect(row).toEqual({ open: 0 });
+});
+
 test('reading alerts with slow expressions leaves time for other requests', { tags: ['sweep'] }, async () => {
   const slow = `[${Array(150).fill('list[]').join()}]`;
   const { post, opened } = await openPath('/in/', {

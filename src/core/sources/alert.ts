@@ -85,7 +85,9 @@ export const sourceLimits = {
   /** Bytes of a payload. */
   bytes: 2 * 1024 * 1024,
   /** Alerts in a payload; further ones are reported as rejected. */
-  alerts: 1_000,
+  alerts: 10_000,
+  /** Characters of the contexts of a payload's alerts: each has a copy of what they share, which may be most of the payload. */
+  contexts: 16 * 1024 * 1024,
   title: 500,
   /** Of the body that is kept after a payload was judged. */
   keptBytes: 64 * 1024,

@@ -116,7 +116,10 @@ export async function storeOpenAlertsAcrossTenants(pool: pg.Pool, seen: readonly
 
 const opensAgain = `(a.state = 'resolved' or a.occurrence_id <> excluded.occurrence_id)`;
 
-/** Sets the state of alerts that are not resolved yet. Returns their keys and occurrences. */
+/**
+ * Sets the state of alerts that are not resolved yet. Returns their keys and occurrences. Locks them in the order in which open alerts
+ * are stored, so that requests about the same alerts cannot deadlock.
+ */
 export async function setAlertStates(
   db: Db,
   organizationId: number,
@@ -125,9 +128,14 @@ export async function setAlertStates(
   state: 'acknowledged' | 'resolved',
 ): Promise<{ key: string; occurrence_id: string }[]> {
   const { rows } = await sql<{ key: string; occurrence_id: string }>`
-    update source_alerts set state = ${state}, last_seen_at = now()
-    where organization_id = ${organizationId} and source_id = ${sourceId} and key = any(${keys}::text[]) and state <> 'resolved'
-    returning key, occurrence_id`.execute(db);
+    with locked as materialized (
+      select key from source_alerts
+      where organization_id = ${organizationId} and source_id = ${sourceId} and key = any(${keys}::text[]) and state <> 'resolved'
+      order by key for no key update
+    )
+    update source_alerts a set state = ${state}, last_seen_at = now() from locked
+    where a.organization_id = ${organizationId} and a.source_id = ${sourceId} and a.key = locked.key
+    returning a.key, a.occurrence_id`.execute(db);
   return rows;
 }
 

@@ -4,12 +4,10 @@ import { AppError } from '../../../core/errors.ts';
 import { acknowledgeTextsIn } from '../../../core/message/acknowledge-texts.ts';
 import { fillText } from '../../../core/text/text.ts';
 import { type BundledOccurrence, listBundledOccurrences } from '../../../db/ledger/digests/bundles.ts';
-import { FairSlots } from '../../../lib/load/fair-slots.ts';
 import type { Deps } from '../../deps.ts';
 import { acknowledge } from './acknowledgements.ts';
+import { answerEach } from './each.ts';
 
-/** Each takes a connection of the pool for some milliseconds. Organizations take turns. */
-const slots = new FairSlots(6, 4);
 /** Chats show a failure, and some repeat the request, if the answer takes three seconds. */
 const answerWithinMs = 2_000;
 
@@ -69,25 +67,9 @@ async function begin(deps: Deps, name: string, { organizationId, id, by, user }:
   const all = await findBundle(deps, organizationId, id);
   const open = all.filter(one => one.is_open);
   const progress: Progress = { count: 0, total: all.length, done: Promise.resolve() };
-  let next = 0;
-  const work = Array.from({ length: 4 }, async () => {
-    for (let i = next++; i < open.length; i = next++) {
-      const occurrence = open[i]!.id;
-      const acknowledged = await slots.run(organizationId, () =>
-        isAcknowledged(deps, organizationId, occurrence, by, user),
-      );
-      if (acknowledged) progress.count++;
-    }
-  });
-  progress.done = Promise.all(work).then(
-    () => void running.delete(name),
-    error => {
-      running.delete(name);
-      // The others would go on without anyone to report to.
-      next = open.length;
-      throw error;
-    },
-  );
+  progress.done = answerEach(organizationId, open, async ({ id: occurrence }) => {
+    if (await isAcknowledged(deps, organizationId, occurrence, by, user)) progress.count++;
+  }).finally(() => running.delete(name));
   // After the answer, what has failed stays open, and its message keeps the button.
   progress.done.catch(() => {});
   running.set(name, progress);

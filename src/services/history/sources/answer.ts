@@ -5,6 +5,7 @@ import type { RoutedAlert } from '../../../core/sources/mapping.ts';
 import { findEndedOccurrences, setAlertStates } from '../../../db/history/sources/alerts.ts';
 import type { Deps } from '../../deps.ts';
 import { acknowledge, resolve } from '../acknowledgements/acknowledgements.ts';
+import { answerEach } from '../acknowledgements/each.ts';
 import { isLeftOpen, type Judged } from './judged.ts';
 
 /** Acknowledges or resolves the occurrences of alerts. Alerts that are not open are left alone. */
@@ -32,7 +33,10 @@ export async function answerAll(
     if (occurrence !== undefined) users.set(occurrence, userOf(alert!));
   }
   if (state === 'resolved') await resolveEnded(deps, organizationId, sourceId, [...users.keys()], false, users);
-  else for (const [id, user] of users) await unlessGone(acknowledge(deps, organizationId, id, user));
+  else
+    await answerEach(organizationId, [...users], ([id, user]) =>
+      unlessGone(acknowledge(deps, organizationId, id, user)),
+    );
 }
 
 /** Who did it, if the sender says so. */
@@ -50,9 +54,10 @@ export async function resolveEnded(
   users?: ReadonlyMap<string, string | undefined>,
 ): Promise<void> {
   if (occurrences.length === 0) return;
-  for (const id of await findEndedOccurrences(deps.db, organizationId, sourceId, [...new Set(occurrences)])) {
-    await unlessGone(resolve(deps, organizationId, id, users?.get(id), { quietly }));
-  }
+  const ended = await findEndedOccurrences(deps.db, organizationId, sourceId, [...new Set(occurrences)]);
+  await answerEach(organizationId, ended, id =>
+    unlessGone(resolve(deps, organizationId, id, users?.get(id), { quietly })),
+  );
 }
 
 /** History may have been deleted already, or each recipient has to acknowledge. */

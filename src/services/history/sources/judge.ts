@@ -1,5 +1,5 @@
 /** Decides what becomes of the alerts of a payload: which occurrences are opened, counted, acknowledged and resolved. */
-import { isAlert, type ReadAlert, type SourcePayload } from '../../../core/sources/alert.ts';
+import { isAlert, type ReadAlert, type SourcePayload, sourceLimits } from '../../../core/sources/alert.ts';
 import type { CompiledSource, RoutedAlert } from '../../../core/sources/mapping.ts';
 import type { ResolvedPath } from '../../../db/configuration/organizations.ts';
 import type { AlertResult } from '../../../db/history/sources/payloads.ts';
@@ -27,36 +27,43 @@ export async function judge(
   payload: SourcePayload,
   { receivedAt, bytes }: JudgeOptions,
 ): Promise<AlertResult[]> {
-  const judged = await routeAll(deps, source, compiled, payload.alerts);
+  const judged = await routeAll(deps, source, compiled, payload.alerts, bytes);
   const alerts = judged.filter(one => one.alert !== undefined);
   markSuperseded(alerts);
   await findStored(deps, source, alerts, receivedAt);
   const { organization_id, id } = source;
   const isLeft = ({ result }: Judged) => result.outcome === 'unknown';
   const inState = (state: RoutedAlert['state']) => alerts.filter(one => isLeft(one) && one.alert!.state === state);
-  const share = Math.ceil(bytes / Math.max(1, judged.length));
-  await openAll(deps, source, inState('open'), share);
+  await openAll(deps, source, inState('open'));
   await answerAll(deps, organization_id, id, inState('acknowledged'), 'acknowledged');
   await answerAll(deps, organization_id, id, inState('resolved'), 'resolved');
   return judged.map(({ result }) => result);
 }
 
-/** Reads the alerts and finds the event of each. Other work runs in between. */
+/** Reads the alerts of a payload of this size and finds the event of each. Other work runs in between. */
 export async function routeAll(
   deps: Pick<Deps, 'tenantCache'>,
   source: Pick<StoredSource, 'organization' | 'project' | 'application'>,
   compiled: CompiledSource,
   alerts: readonly ReadAlert[],
+  bytes: number,
 ): Promise<Judged[]> {
   const pause = slices();
   let spentMs = 0;
+  let length = 0;
   const judged: Judged[] = [];
   for (const read of alerts) {
     const begun = performance.now();
-    const isTooLong = spentMs > maxRoutingMs;
-    judged.push(
-      isTooLong ? { result: reject(read, 'the expressions of the source take too long') } : route(compiled, read),
-    );
+    const error =
+      (spentMs > maxRoutingMs && 'the expressions of the source take too long') ||
+      (length > sourceLimits.contexts && 'with what they share, the alerts before it are too long') ||
+      undefined;
+    const one: Judged = { bytes, ...(error ? { result: reject(read, error) } : route(compiled, read)) };
+    if (one.alert && alerts.length > 1) {
+      one.bytes = JSON.stringify(one.alert.triggerContext).length;
+      length += one.bytes;
+    }
+    judged.push(one);
     spentMs += performance.now() - begun;
     await pause();
   }
@@ -77,7 +84,7 @@ export async function routeAll(
   return judged;
 }
 
-function route(compiled: CompiledSource, read: ReadAlert): Judged {
+function route(compiled: CompiledSource, read: ReadAlert): Pick<Judged, 'result' | 'alert'> {
   const { at, alert } = read;
   if (!isAlert(alert)) {
     const { key, error, note } = alert;

@@ -8,6 +8,8 @@ export interface Judged {
   result: AlertResult;
   alert?: RoutedAlert;
   path?: Required<ResolvedPath>;
+  /** Size of its trigger. */
+  bytes: number;
   stored?: StoredAlert | undefined;
   /** Whether no trigger has counted it in its occurrence. */
   isUncounted?: boolean;

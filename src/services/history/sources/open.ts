@@ -1,4 +1,5 @@
 /** Opens occurrences for alerts, counts repetitions in them, and raises their severity. */
+import { largeBytes } from '../../../core/configuration/limits.ts';
 import { AppError } from '../../../core/errors.ts';
 import { uuidv7 } from '../../../core/ids.ts';
 import { type Severity, severities, severityOf } from '../../../core/sources/alert.ts';
@@ -17,15 +18,12 @@ import { resolveEnded, unlessGone } from './answer.ts';
 import type { Judged } from './judged.ts';
 
 /** Opens occurrences, or counts the alert in the one that is open. */
-export async function openAll(
-  deps: Deps,
-  source: StoredSource,
-  alerts: readonly Judged[],
-  bytes: number,
-): Promise<void> {
+export async function openAll(deps: Deps, source: StoredSource, alerts: readonly Judged[]): Promise<void> {
   const { organization_id, id: source_id } = source;
-  await Promise.all(alerts.map(one => open(deps, source, one, bytes)));
-  await raiseAll(deps, source, alerts, bytes);
+  // Encoding a large one takes several ms: other work runs in between.
+  for (const one of alerts) if (one.bytes > largeBytes) await open(deps, source, one);
+  await Promise.all(alerts.map(one => one.bytes <= largeBytes && open(deps, source, one)));
+  await raiseAll(deps, source, alerts);
   const now = currentTime();
   const seen = alerts.flatMap(({ result, alert, isUncounted }) => {
     if (result.occurrence === undefined) return [];
@@ -59,7 +57,7 @@ function contextOf({ triggerContext }: RoutedAlert): string | null {
   return text.length <= sourceUpdateLimits.contextBytes ? text : null;
 }
 
-async function open(deps: Deps, source: StoredSource, one: Judged, bytes: number): Promise<void> {
+async function open(deps: Deps, source: StoredSource, one: Judged): Promise<void> {
   const { result, stored } = one;
   const [alert, path] = [one.alert!, one.path!];
   const isOpen = stored?.is_open && stored.state !== 'resolved' && stored.event_id === path.event.id;
@@ -71,19 +69,13 @@ async function open(deps: Deps, source: StoredSource, one: Judged, bytes: number
   }
   await unlessRefused(result, async () => {
     const id = uuidv7(currentTime());
-    const occurrence = await trigger(deps, source, one, bytes, id);
+    const occurrence = await trigger(deps, source, one, id);
     Object.assign(result, { outcome: 'opened', occurrence });
     one.mayRaise = occurrence !== id && alert.severity !== null;
   });
 }
 
-function trigger(
-  deps: Deps,
-  source: StoredSource,
-  { alert, path }: Judged,
-  bytes: number,
-  id?: string,
-): Promise<string> {
+function trigger(deps: Deps, source: StoredSource, { alert, path, bytes }: Judged, id?: string): Promise<string> {
   const { triggerContext: context, dedupKey: dedup_key, id: report } = alert!;
   return triggerEvent(deps, path!, {
     context,
@@ -107,7 +99,7 @@ async function unlessRefused(result: AlertResult, work: () => Promise<void>): Pr
 }
 
 /** Raises the severity of occurrences to that of the most serious alert that was reported about each. */
-async function raiseAll(deps: Deps, source: StoredSource, alerts: readonly Judged[], bytes: number): Promise<void> {
+async function raiseAll(deps: Deps, source: StoredSource, alerts: readonly Judged[]): Promise<void> {
   const worst = new Map<string, Judged>();
   for (const one of alerts) {
     const { occurrence } = one.result;
@@ -123,7 +115,7 @@ async function raiseAll(deps: Deps, source: StoredSource, alerts: readonly Judge
     await unlessRefused(one.result, async () => {
       await deps.contextSchemas.check(one.path!, context);
       const { isReplaced } = await raise(deps, source.organization_id, occurrence, context);
-      if (isReplaced) await replace(deps, source, occurrence.id, one, alerts, bytes);
+      if (isReplaced) await replace(deps, source, occurrence.id, one, alerts);
       if (occurrence.is_acknowledged) one.result.outcome = 'reopened';
     });
   }
@@ -136,11 +128,10 @@ async function replace(
   replaced: string,
   one: Judged,
   alerts: readonly Judged[],
-  bytes: number,
 ): Promise<void> {
   const { organization_id, id } = source;
   await unlessGone(resolve(deps, organization_id, replaced, undefined, { quietly: true }));
-  const occurrence = await trigger(deps, source, one, bytes);
+  const occurrence = await trigger(deps, source, one);
   await moveOpenAlerts(deps.db, organization_id, id, replaced, occurrence);
   for (const { result } of alerts) if (result.occurrence === replaced) result.occurrence = occurrence;
   delete one.isUncounted;

@@ -59,7 +59,7 @@ export async function previewSource(
     return { error: `the payload ${(error as Error).message}`, note: null, total: 0, alerts: [] };
   }
   const first = payload.alerts.slice(0, previewLimits.alerts);
-  const routed = await routeAll(deps, path, compiled, first);
+  const routed = await routeAll(deps, path, compiled, first, request.bytes.length);
   const alerts = routed.map(({ result, alert }, i) => {
     const read = first[i]!.alert;
     const { at, key, error } = result;
