@@ -1679,6 +1679,18 @@ CREATE TABLE watch_states (
 );
 CREATE INDEX watch_states_due ON watch_states (due_at) WHERE due_at IS NOT NULL; -- watches that are due
 
+CREATE TABLE schedule_history (
+  organization_id bigint NOT NULL,
+  schedule_id bigint NOT NULL,
+  replaced_at timestamptz NOT NULL,
+  timezone text NOT NULL,
+  layers jsonb NOT NULL,
+  combine text NOT NULL,
+  CONSTRAINT schedule_history_pkey PRIMARY KEY (organization_id, schedule_id, replaced_at),
+  CONSTRAINT schedule_history_organization_id_schedule_id_fkey FOREIGN KEY (organization_id, schedule_id) REFERENCES schedules(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX schedule_history_old ON schedule_history (replaced_at); -- deletion of old ones
+
 CREATE OR REPLACE FUNCTION announce_account()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1976,6 +1988,24 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION keep_schedule()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if current_setting('belfry.copying', true) = 'on' or old.updated_at > now() - interval '1 minute' then
+    return null;
+  end if;
+  insert into schedule_history (organization_id, schedule_id, replaced_at, timezone, layers, combine)
+  values (old.organization_id, old.id, now(), old.timezone, old.layers, old.combine)
+  on conflict do nothing;
+  delete from schedule_history h
+  where h.organization_id = old.organization_id and h.schedule_id = old.id and (
+    select sum(octet_length(newer.layers::text)) from schedule_history newer
+    where newer.organization_id = h.organization_id and newer.schedule_id = h.schedule_id and newer.replaced_at > h.replaced_at) > 65536;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION keep_user()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2215,6 +2245,8 @@ CREATE TRIGGER follow_added AFTER INSERT ON schedules
   FOR EACH ROW WHEN (new.groups IS NOT NULL) EXECUTE FUNCTION follow_schedule();
 CREATE TRIGGER follow_changed AFTER UPDATE ON schedules
   FOR EACH ROW WHEN (new.groups IS NOT NULL OR old.groups IS NOT NULL) EXECUTE FUNCTION follow_schedule();
+CREATE TRIGGER keep_replaced AFTER UPDATE ON schedules
+  FOR EACH ROW WHEN (old.timezone IS DISTINCT FROM new.timezone OR old.layers IS DISTINCT FROM new.layers OR old.combine IS DISTINCT FROM new.combine) EXECUTE FUNCTION keep_schedule();
 CREATE TRIGGER plan_first_test BEFORE INSERT ON schedules
   FOR EACH ROW WHEN (new.test IS NOT NULL) EXECUTE FUNCTION plan_test_pages();
 CREATE TRIGGER plan_next_test BEFORE UPDATE OF test, timezone ON schedules

@@ -95,6 +95,32 @@ test('has the hours, pages and responses of each user who was on call, those wit
   }
 });
 
+test('follows the layers of the time, not those that replaced them since', async () => {
+  const tenant = await tenantOf();
+  const path = `/api/o/${tenant.slug}/p/shop/schedules/primary/`;
+  const change = async (users: string[]) => {
+    const { status, text } = await tenant.ask({ method: 'PATCH', path, body: { layers: [{ ...layer, users }] } });
+    expect(status, text).toBe(200);
+  };
+  // Rules that held for less than a minute are not kept.
+  await change(['bob@x.test']);
+  await tenant.sql(`update schedules set updated_at = now() - interval '2 days' where organization_id = ${tenant.id}`);
+  await change(['eve@x.test']);
+  await tenant.sql(
+    `update schedule_history set replaced_at = '${today}T06:00:00Z' where organization_id = ${tenant.id}`,
+  );
+  const { body } = await tenant.ask({ path: `${pathOf(tenant)}?${span}&project=shop&schedule=primary` });
+  expect(body.people).toMatchObject([
+    { username: 'eve@x.test', hours: 42 },
+    { username: 'bob@x.test', hours: 6 },
+  ]);
+  const shifts = await tenant.ask({ path: `${path}shifts/?${span}` });
+  expect(shifts.body.map((one: { users: { username: string }[] }) => one.users[0]!.username)).toEqual([
+    'bob@x.test',
+    'eve@x.test',
+  ]);
+});
+
 test('names the field of a time, project or schedule that it cannot have', async () => {
   const tenant = await tenantOf();
   const refused = async (query: string) => (await tenant.ask({ path: `${pathOf(tenant)}?${query}` })).body;
@@ -103,4 +129,27 @@ test('names the field of a time, project or schedule that it cannot have', async
   expect((await refused(`${span}&schedule=primary`)).errors).toEqual({ project: ['is required with a schedule'] });
   expect((await refused(`${span}&project=nowhere`)).code).toBe('project.not_found');
   expect((await refused(`${span}&project=shop&schedule=nowhere`)).code).toBe('schedule.not_found');
+});
+
+test('keeps the latest 64 KiB of layers that were replaced', async () => {
+  const tenant = await tenantOf();
+  const users = Array.from({ length: 1_000 }, (_, i) => `someone-${i}@x.test`);
+  const lengths = async () =>
+    (await tenant.sql(
+      `select octet_length(layers::text) as bytes from schedule_history where organization_id = ${tenant.id}`,
+    )) as { bytes: number }[];
+  for (let i = 0; i < 8; i++) {
+    await tenant.sql(
+      `update schedules set updated_at = now() - interval '2 days' where organization_id = ${tenant.id} and slug = 'primary'`,
+    );
+    const layers = JSON.stringify([{ ...layer, users: users.slice(i) }]);
+    await tenant.sql(
+      `update schedules set layers = '${layers}' where organization_id = ${tenant.id} and slug = 'primary'`,
+    );
+  }
+  const kept = await lengths();
+  const sum = kept.reduce((sum, { bytes }) => sum + bytes, 0);
+  expect(kept.length).toBeLessThan(8);
+  expect(sum).toBeGreaterThan(65_536);
+  expect(sum).toBeLessThan(65_536 + 25_000);
 });

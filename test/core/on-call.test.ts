@@ -157,6 +157,23 @@ test('the next user is the one of the next shift with other users', () => {
   });
 });
 
+test('a time before the rules were replaced follows the earlier ones, and what both say is one shift', () => {
+  const layers = [{ name: 'l0', every: '1d', from: '2027-01-04T09:00', users: ['ann', 'bob'] }];
+  const rules = { timezone: 'UTC', combine: 'cover', layers } as const;
+  const earlier = { ...rules, layers: [{ ...layers[0]!, users: ['cem'] }], until: at('2027-01-07T12:00Z') };
+  const same = { ...rules, until: at('2027-01-09T12:00Z') };
+  const schedule = compileSchedule(rules, [], [earlier, same]);
+  expect(usersAt(schedule, '2027-01-07T11:59Z')).toEqual(['cem']);
+  expect(usersAt(schedule, '2027-01-07T12:00Z')).toEqual(['bob']);
+  const shifts = listShifts(schedule, at('2027-01-06T00:00Z'), at('2027-01-10T09:00Z'));
+  expect(shifts.map(({ from, users }) => [new Date(from).toISOString().slice(5, 13), ...users])).toEqual([
+    ['01-06T00', 'cem'],
+    ['01-07T12', 'bob'],
+    ['01-08T09', 'ann'],
+    ['01-09T09', 'bob'],
+  ]);
+});
+
 const zones = ['Europe/Berlin', 'Australia/Lord_Howe', 'America/Santiago', 'Africa/Cairo', 'Pacific/Chatham', 'UTC'];
 const time = fc.integer({ min: 0, max: 23 }).map(hour => `${String(hour).padStart(2, '0')}:30`);
 const layer = fc.record(
@@ -182,14 +199,17 @@ test('shifts say at every moment what is decided for that moment', () => {
       fc.array(layer, { minLength: 1, maxLength: 4 }),
       fc.constantFrom(...zones),
       fc.constantFrom('cover' as const, 'all' as const),
+      fc.array(fc.array(layer, { minLength: 1, maxLength: 2 }), { maxLength: 2 }),
       moments,
-      (layers, timezone, combine, instants) => {
+      (layers, timezone, combine, replaced, instants) => {
         const override = { id: 1, user: 'eve', replaces: 'ann', from: instants[0]!, until: instants[0]! + 30 * hourMs };
-        const schedule = compileSchedule({ timezone, combine, layers }, [override]);
+        const ends = instants.slice(1, 1 + replaced.length).sort((a, b) => a - b);
+        const history = replaced.map((layers, i) => ({ timezone: 'UTC', combine, layers, until: ends[i]! }));
+        const schedule = compileSchedule({ timezone, combine, layers }, [override], history);
         const shifts = listShifts(schedule, begin, end);
         for (const [i, shift] of shifts.entries()) expect(shift.from).toBe(shifts[i - 1]?.until ?? begin);
         expect(shifts.at(-1)!.until).toBe(end);
-        for (const instant of [...instants, ...shifts.map(({ from }) => from)]) {
+        for (const instant of [...instants, ...ends, ...shifts.map(({ from }) => from)]) {
           const { from: _, until: __, ...decided } = shifts.find(shift => shift.until > instant)!;
           expect(decided).toEqual(whoIsOnCall(schedule, instant));
         }

@@ -35,24 +35,40 @@ export interface Shift extends OnCall {
   until: number;
 }
 
+/** Rules that were replaced, and when. */
+export interface EarlierRules extends ScheduleRules {
+  until: number;
+}
+
 export interface CompiledSchedule {
   combine: ScheduleRules['combine'];
   rotations: readonly Rotation[];
   /** In the order in which they were created. */
   overrides: readonly Override[];
+  /** What it was before, the oldest first, each until the next one. Compiled when it is needed. */
+  earlier: readonly { until: number; find: () => CompiledSchedule }[];
 }
 
-export function compileSchedule(rules: ScheduleRules, overrides: readonly Override[] = []): CompiledSchedule {
+export function compileSchedule(
+  rules: ScheduleRules,
+  overrides: readonly Override[] = [],
+  history: readonly EarlierRules[] = [],
+): CompiledSchedule {
   const zone = zoneOf(rules.timezone);
   return {
     combine: rules.combine,
     rotations: rules.layers.map(layer => compileLayer(layer, zone)),
     overrides: [...overrides].sort((a, b) => a.id - b.id),
+    earlier: history.map(({ until, ...replaced }) => {
+      let compiled: CompiledSchedule | undefined;
+      return { until, find: () => (compiled ??= compileSchedule(replaced, overrides)) };
+    }),
   };
 }
 
 export function whoIsOnCall(schedule: CompiledSchedule, instant: number): OnCall {
-  return decide(schedule, instant, rotation => rotation.usersAt(instant));
+  const valid = schedule.earlier.find(({ until }) => instant < until)?.find() ?? schedule;
+  return decide(valid, instant, rotation => rotation.usersAt(instant));
 }
 
 function decide(
@@ -86,6 +102,30 @@ function decide(
 
 /** Returns what is decided for each moment of a span, without gaps between the shifts. */
 export function listShifts(schedule: CompiledSchedule, from: number, until: number): Shift[] {
+  const shifts: Shift[] = [];
+  let begin = from;
+  for (const earlier of schedule.earlier) {
+    if (earlier.until <= begin || begin >= until) continue;
+    const end = Math.min(until, earlier.until);
+    shifts.push(...listShiftsByRules(earlier.find(), begin, end));
+    begin = end;
+  }
+  if (begin < until || shifts.length === 0) shifts.push(...listShiftsByRules(schedule, begin, until));
+  return joinShifts(shifts);
+}
+
+/** Joins what was the same before and after the rules were replaced. */
+function joinShifts(shifts: Shift[]): Shift[] {
+  const joined: Shift[] = [];
+  for (const shift of shifts) {
+    const last = joined.at(-1);
+    if (last && isSame(last, shift)) last.until = shift.until;
+    else joined.push(shift);
+  }
+  return joined;
+}
+
+function listShiftsByRules(schedule: CompiledSchedule, from: number, until: number): Shift[] {
   const { rotations, overrides } = schedule;
   const changesOf = rotations.map(rotation => sorted([from, ...rotation.changesIn(from, until)]));
   const ends = overrides.flatMap(override => [override.from, override.until]).filter(at => at > from && at < until);

@@ -898,6 +898,15 @@ export interface ScheduleGroups {
   claims: Generated<number>;
 }
 
+export interface ScheduleHistory {
+  organization_id: number;
+  schedule_id: number;
+  replaced_at: Date;
+  timezone: string;
+  layers: JsonColumn;
+  combine: string;
+}
+
 export interface ScheduleNotices {
   organization_id: number;
   id: string;
@@ -1381,6 +1390,7 @@ export interface Tables {
   responses: Responses;
   rotations: Rotations;
   schedule_groups: ScheduleGroups;
+  schedule_history: ScheduleHistory;
   schedule_notices: ScheduleNotices;
   schedule_overrides: ScheduleOverrides;
   schedule_swaps: ScheduleSwaps;

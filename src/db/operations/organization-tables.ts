@@ -43,6 +43,7 @@ const referring = [
   'watches',
   'watch_states',
   'schedules',
+  'schedule_history',
   'schedule_overrides',
   'schedule_swaps',
   'schedule_watches',

@@ -115,6 +115,7 @@ export async function deleteOldStatisticsAcrossTenants(db: Db, now: Date): Promi
 /** Rows that are deleted some time after the one in this column. */
 const agingTables = {
   absences: 'ends_at',
+  schedule_history: 'replaced_at',
   schedule_overrides: 'ends_at',
   schedule_swaps: 'ends_at',
   silences: 'ends_at',

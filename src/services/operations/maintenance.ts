@@ -58,6 +58,7 @@ const batchSize = 10_000;
 /** Tables, how long their rows are kept, and how many are deleted at once if not the usual number. */
 const keptDays = [
   ['absences', absenceLimits.keptDays],
+  ['schedule_history', overrideLimits.keptDays],
   ['schedule_overrides', overrideLimits.keptDays],
   ['schedule_swaps', overrideLimits.keptDays],
   // Each may have a record for many occurrences.

@@ -1,7 +1,7 @@
 /** Schedules with their overrides, as they decide who is on call. */
 import { sql } from 'kysely';
 import type { ScheduleFields } from '../../../core/configuration/nouns/schedule.ts';
-import type { Override } from '../../../core/oncall/schedule.ts';
+import type { EarlierRules, Override } from '../../../core/oncall/schedule.ts';
 import { fold } from '../../../core/text/text.ts';
 import { columnsOf } from '../../configuration/rows.ts';
 import type { PageRequest } from '../../connection/page.ts';
@@ -13,6 +13,8 @@ export interface ScheduleRow extends Required<ScheduleFields> {
   /** Slug of its project. */
   project: string;
   overrides: Override[];
+  /** Rules that were replaced since the beginning of the time, the oldest first. */
+  history: EarlierRules[];
 }
 
 interface Selection {
@@ -27,7 +29,7 @@ interface Selection {
   until?: Date | undefined;
 }
 
-/** Lists schedules in order of creation, each with the overrides of a time. */
+/** Lists schedules in order of creation, each with the overrides of a time, and what its rules were then. */
 export async function listSchedules(
   db: Db,
   organizationId: number,
@@ -44,7 +46,12 @@ export async function listSchedules(
       from schedule_overrides o
       join users u on u.organization_id = o.organization_id and u.id = o.user_id
       where ${ofTime}
-    ), '[]') as overrides
+    ), '[]') as overrides, coalesce((
+      select jsonb_agg(jsonb_build_object('timezone', h.timezone, 'layers', h.layers, 'combine', h.combine,
+        'until', round(extract(epoch from h.replaced_at) * 1000)) order by h.replaced_at)
+      from schedule_history h
+      where h.organization_id = s.organization_id and h.schedule_id = s.id and h.replaced_at > ${from}
+    ), '[]') as history
     from schedules s
     join projects p on p.organization_id = s.organization_id and p.id = s.project_id
     where s.organization_id = ${organizationId} ${id === undefined ? sql`` : sql`and s.id = ${id}`} ${project ? sql`and s.project_id = ${project.id}` : sql``}

@@ -35,7 +35,8 @@ async function look(trx: Db, { organization_id, schedule_id, shifts: before, now
   const [row] = await listSchedules(trx, organization_id, { id: schedule_id, from });
   if (!row) return;
   const at = now.getTime();
-  const shifts = planShifts(compile(row), from.getTime(), at);
+  // By the rules of now: what was seen before is compared with what they say.
+  const shifts = planShifts(compile({ ...row, history: [] }), from.getTime(), at);
   const change = before && findChange(before, shifts, at);
   await storeLook(trx, organization_id, schedule_id, { shifts, dueAt: new Date(findNextLook(shifts, at)) });
   if (row.groups !== null) await setWanted(trx, organization_id, schedule_id, shifts[0]!.users);

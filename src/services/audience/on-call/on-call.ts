@@ -24,10 +24,10 @@ export const onCallLimits = {
 
 export const now = () => new Date(currentTime());
 
-type Rules = Pick<ScheduleRow, 'timezone' | 'layers' | 'combine' | 'overrides'>;
+type Rules = Pick<ScheduleRow, 'timezone' | 'layers' | 'combine' | 'overrides'> & Partial<Pick<ScheduleRow, 'history'>>;
 
-export const compile = ({ timezone, layers, combine, overrides }: Rules): CompiledSchedule =>
-  compileSchedule({ timezone, layers, combine }, overrides);
+export const compile = ({ timezone, layers, combine, overrides, history }: Rules): CompiledSchedule =>
+  compileSchedule({ timezone, layers, combine }, overrides, history);
 
 /** Returns the usernames of the users on call at a time, after so many changes, and the fallback list. */
 export async function findOnCallAt(
