@@ -191,11 +191,12 @@ async function answer(
   const reason = kind === 'resolved' ? 'resolved' : 'acknowledged';
   const event = isOpenAgain ? 'occurrence.reopened' : (`occurrence.${kind}` as const);
   const more = kind === 'snoozed' ? `'until', $4::timestamptz` : isOpenAgain ? `'reason', '${kind}'` : undefined;
+  let isOver = false;
   const answered = await inLedgerTransaction(pool, async client => {
     if (openUntil) await keepKeyOpen(client, organizationId, id, openUntil);
     const alone = own && (await acknowledgeAlone(client, organizationId, id, { ...own, by, updatable }));
     if (alone) return alone;
-    const { rows } = await client.query<AnswerState & { ms: number; is_expanded: boolean }>(
+    const { rows } = await client.query<AnswerState & { ms: number; is_expanded: boolean; is_completed: boolean }>(
       `with actor as (select $3::text as name, $4::timestamptz as until), answered as (
         update occurrences o set ${set}, escalating = 0,
           -- What a silence holds ends now.
@@ -203,10 +204,10 @@ async function answer(
         from actor
         where o.organization_id = $1 and o.id = $2 and ${open}
         returning o.organization_id, o.id, o.event_id, o.correlation_id, ${answerColumns},
-          o.status not in ('accepted', 'expanding') as is_expanded, ${isHeldBySilence} as is_silenced,
+          o.status not in ('accepted', 'expanding') as is_expanded, o.status = 'completed' as is_completed, ${isHeldBySilence} as is_silenced,
           greatest(0, extract(epoch from now() - o.created_at) * 1000)::float8 as ms
       ), ${answerEventsText('answered', event, more)}
-      select ${answerColumns}, ms, is_expanded, ${announceStop}, case when is_silenced then pg_notify('belfry_work', '') end from answered`,
+      select ${answerColumns}, ms, is_expanded, is_completed, ${announceStop}, case when is_silenced then pg_notify('belfry_work', '') end from answered`,
       [organizationId, id, by, until, ...values],
     );
     const [changed] = rows;
@@ -217,10 +218,9 @@ async function answer(
       );
       return found.rows[0] && { ...found.rows[0], isFirst: false, cancelled: 0, ms: 0, ended: [] };
     }
-    const { is_expanded: isExpanded, ...state } = changed;
-    await endSteps(client, organizationId, id, reason);
-    const result = await client.query<StopResult>(stopSteps, [organizationId, id, reason]);
-    const { stopped, ended } = result.rows[0]!;
+    const { is_expanded: isExpanded, is_completed: isCompleted, ...state } = changed;
+    // Of a completed one nothing is left to stop: looking for it takes half of the time.
+    const { stopped, ended } = isCompleted ? { stopped: 0, ended: [] } : await stop(client, organizationId, id, reason);
     const planned = await planNextRounds(client, organizationId, id, rounds, hasRisen && isExpanded ? 'all' : 'begun');
     if (kind === 'snoozed' && planned === 0 && isExpanded) throw nothingToSnooze();
     const ends = until !== undefined && (planned > 0 || !isExpanded) ? until : null;
@@ -235,14 +235,21 @@ async function answer(
     const reported = isOpenAgain ? 'unacknowledged' : reason;
     if (reportsBack) await queueSourceUpdates(client, organizationId, id, { state: reported, by });
     await andThen?.(client);
-    const over = await completeIfOver(client, organizationId, id);
+    const over = isCompleted ? [] : await completeIfOver(client, organizationId, id);
+    isOver = isCompleted;
     return { ...state, acknowledged_until: ends, isFirst: true, cancelled: stopped, ended: [...ended, ...over] };
   });
-  if (!answered?.isFirst) return answered;
+  if (!answered?.isFirst || isOver) return answered;
   if (answered.missing) return cancelOwnItems(pool, organizationId, id, own!.userId, answered);
   // What a crash leaves here is dropped when the bundle is sent.
   const items = await cancelDigestItems(pool, organizationId, id, { reason });
   return { ...answered, cancelled: answered.cancelled + items.stopped, ended: [...answered.ended, ...items.ended] };
+}
+
+async function stop(client: pg.PoolClient, organizationId: number, id: string, reason: string): Promise<StopResult> {
+  await endSteps(client, organizationId, id, reason);
+  const { rows } = await client.query<StopResult>(stopSteps, [organizationId, id, reason]);
+  return rows[0]!;
 }
 
 export function nothingToSnooze(): AppError {
@@ -257,6 +264,7 @@ async function planResolution(
   id: string,
   notify: { notificationId: number; priority: number }[],
 ): Promise<void> {
+  if (notify.length === 0) return;
   await client.query(
     `with planned as (
       insert into steps (organization_id, occurrence_id, notification_id, number, step, priority, due_at, began_at)
