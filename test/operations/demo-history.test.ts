@@ -101,9 +101,11 @@ test('has retries, bounces, a complaint, a digest, preferences and acknowledged 
       count(*) filter (where d.reason = 'preference.off')::int as unsubscribed,
       count(*) filter (where d.reason = 'address.suppressed')::int as suppressed,
       count(distinct o.id) filter (where o.acknowledged_at is not null)::int as acknowledged,
+      (select count(*)::int from responses r join users u on u.organization_id = r.organization_id and u.username = r.by
+        where r.kind = 'acknowledged') as responses,
       (select count(*)::int from feedback where type = 'complained') as complained from ${deliveries}`);
   expect(Object.entries(found!).filter(([, count]) => count === 0)).toEqual([]);
-  expect(found).toMatchObject({ bounced: 2, complained: 1, acknowledged: 3 });
+  expect(found).toMatchObject({ bounced: 2, complained: 1, acknowledged: 3, responses: 3 });
 });
 
 test('matches the statistics, before and after days are summed', async () => {

@@ -9,6 +9,7 @@ export type GeneratedTable =
   | 'deliveries'
   | 'feedback'
   | 'steps'
+  | 'responses'
   | 'inbox'
   | 'preferences'
   | 'preference_history'

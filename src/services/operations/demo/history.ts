@@ -73,6 +73,7 @@ export async function createDemoHistory(deps: Deps, now: number): Promise<DemoCo
       'steps',
       history.occurrences.flatMap(one => stepRows(one, target)),
     );
+    await insert('responses', history.occurrences.flatMap(responseRows));
     await insert(
       'feedback',
       history.occurrences.flatMap(one => feedbackRows(one, idOf)),
@@ -196,6 +197,16 @@ function stepRows({ id, event, created, priority, steps }: GeneratedOccurrence, 
     messages: notified,
     ended_at: iso(ended),
   }));
+}
+
+function responseRows({ id, acknowledged, resolved }: GeneratedOccurrence) {
+  const given = [
+    acknowledged && { ...acknowledged, kind: 'acknowledged' },
+    resolved && { ...resolved, kind: 'resolved' },
+  ];
+  return given
+    .filter(one => one !== null)
+    .map(({ kind, at, by }, i) => ({ occurrence_id: id, number: i + 1, kind, at: iso(at), by }));
 }
 
 function feedbackRows({ id, deliveries }: GeneratedOccurrence, idOf: ReadonlyMap<GeneratedDelivery, number>) {
