@@ -31,15 +31,22 @@ export function openSecrets(
 ): JsonObject[] {
   const { project_id, slug, secrets } = channel;
   if (!secrets) return [];
+  const text = openSealed(
+    cipher,
+    secrets,
+    purposeOf(organizationId, project_id, slug),
+    `the secrets of channel ${calledAs} cannot be decrypted: set BELFRY_SECRET_KEY to the key they were stored with, or ` +
+      'delete the channel and apply it again',
+  );
+  return JSON.parse(text) as JsonObject[];
+}
+
+/** Decrypts the secrets of any row. Throws `secret.unreadable` with the message. */
+export function openSealed(cipher: Cipher, sealed: Buffer, purpose: string, message: string): string {
   try {
-    return JSON.parse(cipher.open(secrets, purposeOf(organizationId, project_id, slug))) as JsonObject[];
+    return cipher.open(sealed, purpose);
   } catch (cause) {
-    throw new AppError(
-      'secret.unreadable',
-      `the secrets of channel ${calledAs} cannot be decrypted: set BELFRY_SECRET_KEY to the key they were stored with, or ` +
-        'delete the channel and apply it again',
-      { cause },
-    );
+    throw new AppError('secret.unreadable', message, { cause });
   }
 }
 

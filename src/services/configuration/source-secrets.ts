@@ -1,8 +1,8 @@
 /** Encrypts and decrypts the token of a source or heartbeat, the secret of a source, and the URL of a watch, bound to what they belong to. */
-import { AppError } from '../../core/errors.ts';
 import { sha256 } from '../../core/identity/tokens.ts';
 import { generateSourceToken } from '../../core/sources/token.ts';
 import type { Cipher } from '../../lib/secrets/cipher.ts';
+import { openSealed } from '../../pipeline/channel-secrets.ts';
 
 export interface SourceSecrets {
   token?: string;
@@ -44,19 +44,17 @@ export function openSourceSecrets(
   { application_id, slug, secrets }: SealedSource,
   owner: Owner = 'source',
 ): SourceSecrets & { token: string } {
-  try {
-    return JSON.parse(cipher.open(secrets, purposeOf(owner, organizationId, application_id, slug)));
-  } catch (cause) {
-    throw new AppError(
-      'secret.unreadable',
-      `the secrets of ${owner} ${slug} cannot be decrypted: set BELFRY_SECRET_KEY to the key they were stored with, or give the ` +
-        `${owner} another token${owner === 'source' ? ' and secret' : ''}`,
-      { cause },
-    );
-  }
+  const text = openSealed(
+    cipher,
+    secrets,
+    purposeOf(owner, organizationId, application_id, slug),
+    `the secrets of ${owner} ${slug} cannot be decrypted: set BELFRY_SECRET_KEY to the key they were stored with, or give the ` +
+      `${owner} another token${owner === 'source' ? ' and secret' : ''}`,
+  );
+  return JSON.parse(text);
 }
 
-function purposeOf(owner: Owner, organizationId: number, applicationId: number, slug: string): string {
+function purposeOf(owner: Owner | 'watch', organizationId: number, applicationId: number, slug: string): string {
   return `${owner} ${organizationId}/${applicationId}/${slug}`;
 }
 
@@ -66,9 +64,6 @@ export interface SealedWatch {
   secrets: Buffer | null;
 }
 
-const watchPurposeOf = (organizationId: number, applicationId: number, slug: string) =>
-  `watch ${organizationId}/${applicationId}/${slug}`;
-
 /** Encrypts the URL, bound to what it belongs to. An empty one is not stored. */
 export function sealWatch(
   cipher: Cipher,
@@ -77,7 +72,9 @@ export function sealWatch(
   slug: string,
   url: string,
 ): Buffer | null {
-  return url === '' ? null : cipher.seal(JSON.stringify({ url }), watchPurposeOf(organizationId, applicationId, slug));
+  return url === ''
+    ? null
+    : cipher.seal(JSON.stringify({ url }), purposeOf('watch', organizationId, applicationId, slug));
 }
 
 /** Returns the URL; undefined if there is none. Throws `secret.unreadable`. */
@@ -87,14 +84,11 @@ export function openWatch(
   { application_id, slug, secrets }: SealedWatch,
 ): string | undefined {
   if (!secrets) return undefined;
-  try {
-    return (JSON.parse(cipher.open(secrets, watchPurposeOf(organizationId, application_id, slug))) as { url: string })
-      .url;
-  } catch (cause) {
-    throw new AppError(
-      'secret.unreadable',
-      `the URL of watch ${slug} cannot be decrypted: set BELFRY_SECRET_KEY to the key it was stored with, or give the watch its URL again`,
-      { cause },
-    );
-  }
+  const text = openSealed(
+    cipher,
+    secrets,
+    purposeOf('watch', organizationId, application_id, slug),
+    `the URL of watch ${slug} cannot be decrypted: set BELFRY_SECRET_KEY to the key it was stored with, or give the watch its URL again`,
+  );
+  return (JSON.parse(text) as { url: string }).url;
 }

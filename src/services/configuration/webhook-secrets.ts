@@ -1,6 +1,6 @@
 /** Encrypts and decrypts the signing secrets of webhooks, bound to the webhook they belong to. */
-import { AppError } from '../../core/errors.ts';
 import type { Cipher } from '../../lib/secrets/cipher.ts';
+import { openSealed } from '../../pipeline/channel-secrets.ts';
 
 interface WebhookSecrets {
   secret: string;
@@ -19,16 +19,14 @@ export function sealWebhookSecrets(cipher: Cipher, organizationId: number, slug:
 
 /** Throws `secret.unreadable`. */
 export function openWebhookSecrets(cipher: Cipher, organizationId: number, { slug, secrets }: SealedWebhook) {
-  try {
-    return JSON.parse(cipher.open(secrets, purposeOf(organizationId, slug))) as WebhookSecrets;
-  } catch (cause) {
-    throw new AppError(
-      'secret.unreadable',
-      `the secret of webhook ${slug} cannot be decrypted: set BELFRY_SECRET_KEY to the key it was stored with, or ` +
-        'rotate the secret with the overlap 0s',
-      { cause },
-    );
-  }
+  const text = openSealed(
+    cipher,
+    secrets,
+    purposeOf(organizationId, slug),
+    `the secret of webhook ${slug} cannot be decrypted: set BELFRY_SECRET_KEY to the key it was stored with, or ` +
+      'rotate the secret with the overlap 0s',
+  );
+  return JSON.parse(text) as WebhookSecrets;
 }
 
 function purposeOf(organizationId: number, slug: string): string {

@@ -20,7 +20,7 @@ import {
 import { isSameDestination, keepSecrets, pairChannels, pairSources } from '../../../core/configuration/secrets.ts';
 import { addError } from '../../../core/configuration/shape.ts';
 import { type OrganizationState, toState } from '../../../core/configuration/state.ts';
-import { generateWebhookSecret, webhookLimits } from '../../../core/configuration/webhooks.ts';
+import { webhookLimits } from '../../../core/configuration/webhooks.ts';
 import { loadPatterns } from '../../../core/context-schema/patterns.ts';
 import { AppError, type FieldErrors } from '../../../core/errors.ts';
 import { isObject, type JsonObject, toNfc } from '../../../core/json.ts';
@@ -38,7 +38,7 @@ import {
 import type { Db } from '../../../db/connection/pool.ts';
 import { runInSlices } from '../../../lib/load/slices.ts';
 import { currentTime } from '../../../lib/time/clock.ts';
-import { openSecrets, sealSecrets } from '../../../pipeline/channel-secrets.ts';
+import { openSecrets } from '../../../pipeline/channel-secrets.ts';
 import {
   checkEntry,
   destinationsOf,
@@ -50,8 +50,8 @@ import {
 } from '../../../providers/provider.ts';
 import type { Deps } from '../../deps.ts';
 import { recordAll } from '../../operations/audit.ts';
-import { openSourceSecrets, openWatch, sealSource, sealWatch } from '../source-secrets.ts';
-import { openWebhookSecrets, sealWebhookSecrets } from '../webhook-secrets.ts';
+import { openSourceSecrets, openWatch } from '../source-secrets.ts';
+import { openWebhookSecrets } from '../webhook-secrets.ts';
 import { readOrganization, type SecretOpeners } from './read.ts';
 import { applySteps } from './write.ts';
 
@@ -149,13 +149,7 @@ export async function changeConfiguration<T>(deps: Deps, slugs: string[], work: 
 
 async function applyDesired(deps: Deps, trx: Db, desired: DesiredState, options: ApplyOptions): Promise<Step[]> {
   const steps = await planSteps(deps, trx, desired, options);
-  await applySteps(trx, steps, {
-    seal: (...channel) => sealSecrets(deps.cipher, ...channel),
-    sealWebhook: (id, slug, secret = generateWebhookSecret()) => sealWebhookSecrets(deps.cipher, id, slug, { secret }),
-    sealSource: (...source) => sealSource(deps.cipher, ...source),
-    sealWatch: (...watch) => sealWatch(deps.cipher, ...watch),
-    by: deps.actor.name,
-  });
+  await applySteps(trx, steps, { cipher: deps.cipher, by: deps.actor.name });
   await recordSteps(deps, trx, steps);
   const newUsers = steps.filter(({ noun, action }) => noun === 'user' && action === 'create');
   for (const [organizationId, own] of Map.groupBy(newUsers, step => step.organization.id!)) {
@@ -392,22 +386,11 @@ function createSecretOpeners(
     },
     heartbeat: heartbeat => {
       if (!givenHeartbeats.has(heartbeat.slug)) return {};
-      try {
-        return openSourceSecrets(cipher, id, heartbeat, 'heartbeat');
-      } catch (error) {
-        // The given token replaces one that cannot be decrypted.
-        if (error instanceof AppError && error.code === 'secret.unreadable') return {};
-        throw error;
-      }
+      return openReplaced(() => openSourceSecrets(cipher, id, heartbeat, 'heartbeat')) ?? {};
     },
     watch: watch => {
       if (!givenWatches.has(watch.slug)) return undefined;
-      try {
-        return openWatch(cipher, id, watch);
-      } catch (error) {
-        if (error instanceof AppError && error.code === 'secret.unreadable') return undefined;
-        throw error;
-      }
+      return openReplaced(() => openWatch(cipher, id, watch));
     },
     channel: channel => {
       if (!managed.has(channel.slug)) return [];
@@ -415,13 +398,17 @@ function createSecretOpeners(
     },
     webhook: webhook => {
       if (!given.has(webhook.slug)) return undefined;
-      try {
-        return openWebhookSecrets(cipher, id, webhook).secret;
-      } catch (error) {
-        // The given secret replaces one that cannot be decrypted.
-        if (error instanceof AppError && error.code === 'secret.unreadable') return undefined;
-        throw error;
-      }
+      return openReplaced(() => openWebhookSecrets(cipher, id, webhook).secret);
     },
   };
+}
+
+/** What the document gives replaces a secret that cannot be decrypted. */
+function openReplaced<T>(open: () => T): T | undefined {
+  try {
+    return open();
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'secret.unreadable') return undefined;
+    throw error;
+  }
 }

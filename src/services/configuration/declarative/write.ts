@@ -3,7 +3,8 @@ import { hasContentChanged, type Step, type StepOf } from '../../../core/configu
 import { toProviderEntry } from '../../../core/configuration/fields.ts';
 import { pickFields } from '../../../core/configuration/nouns/noun.ts';
 import { organization } from '../../../core/configuration/nouns/organization.ts';
-import type { Json, JsonObject } from '../../../core/json.ts';
+import { generateWebhookSecret } from '../../../core/configuration/webhooks.ts';
+import type { Json } from '../../../core/json.ts';
 import { fold } from '../../../core/text/text.ts';
 import * as addresses from '../../../db/audience/addresses.ts';
 import * as lists from '../../../db/audience/distribution-lists.ts';
@@ -16,31 +17,14 @@ import { createWebhookState } from '../../../db/configuration/webhooks.ts';
 import type { Db } from '../../../db/connection/pool.ts';
 import { rescheduleHeartbeat } from '../../../db/history/heartbeats/heartbeats.ts';
 import { releaseDayLimited } from '../../../db/ledger/deliver/day-limits.ts';
+import type { Cipher } from '../../../lib/secrets/cipher.ts';
+import { sealSecrets } from '../../../pipeline/channel-secrets.ts';
 import { lookFirst } from '../../audience/on-call/looks.ts';
-import type { SourceSecrets } from '../source-secrets.ts';
-
-/** Encrypts a channel's secrets, bound to the row that will store them. */
-type SealSecrets = (
-  organizationId: number,
-  projectId: number | null,
-  slug: string,
-  secrets: JsonObject[],
-) => Buffer | null;
+import { sealSource, sealWatch } from '../source-secrets.ts';
+import { sealWebhookSecrets } from '../webhook-secrets.ts';
 
 interface ApplyContext {
-  seal: SealSecrets;
-  /** Encrypts a webhook's secret; generates one if it is undefined. */
-  sealWebhook: (organizationId: number, slug: string, secret: string | undefined) => Buffer;
-  /** Returns the columns of the token and secret of a source or heartbeat; generates a token if there is none. */
-  sealSource: (
-    organizationId: number,
-    applicationId: number,
-    slug: string,
-    secrets: SourceSecrets,
-    owner: 'source' | 'heartbeat',
-  ) => object;
-  /** Encrypts the URL of a watch. */
-  sealWatch: (organizationId: number, applicationId: number, slug: string, url: string) => Buffer | null;
+  cipher: Cipher;
   /** Name of the actor. */
   by: string;
 }
@@ -105,11 +89,7 @@ async function writeMembers(db: Db, steps: StepOf<'member'>[], deleting: boolean
   else await members.addMissingMembers(db, organizationId, listId, usernames);
 }
 
-async function writeOne(
-  db: Db,
-  step: Step,
-  { seal, sealWebhook, sealSource, sealWatch, by }: ApplyContext,
-): Promise<void> {
+async function writeOne(db: Db, step: Step, { cipher, by }: ApplyContext): Promise<void> {
   if (step.noun === 'organization') return writeOrganization(db, step);
   const { action, noun, organization, parent, row, state } = step;
   const organizationId = organization.id!;
@@ -135,7 +115,7 @@ async function writeOne(
       await write(
         providers && {
           providers: JSON.stringify(providers.map(toProviderEntry)),
-          secrets: seal(organizationId, parentId, slug, secrets!),
+          secrets: sealSecrets(cipher, organizationId, parentId, slug, secrets!),
         },
       );
       const changesDayLimit = step.fields.some(({ field }) => /^providers\.\d+\.(per_day|warm_up_)/.test(field));
@@ -152,8 +132,10 @@ async function writeOne(
       const { slug, secret } = step.state;
       const isNew = action === 'create';
       // A new secret replaces the previous one, too.
-      const more = { secrets: isNew || secret ? sealWebhook(organizationId, slug, secret) : undefined };
-      await write(isNew || !secret ? more : { ...more, previous_until: null });
+      const stored = isNew ? (secret ?? generateWebhookSecret()) : secret;
+      const secrets =
+        isNew || secret ? sealWebhookSecrets(cipher, organizationId, slug, { secret: stored! }) : undefined;
+      await write(isNew || !secret ? { secrets } : { secrets, previous_until: null });
       if (isNew) await createWebhookState(db, organizationId, row.id!);
       return;
     }
@@ -166,17 +148,19 @@ async function writeOne(
         secret: secret ?? before?.secret,
         update_secret: update_secret ?? before?.update_secret,
       };
-      return write(isSame ? undefined : sealSource(organizationId, parentId!, slug, secrets, step.noun));
+      return write(isSame ? undefined : sealSource(cipher, organizationId, parentId!, slug, secrets));
     }
     case 'heartbeat': {
       const { slug, token = step.before?.token } = step.state;
       const isSame = action !== 'create' && step.state.token === undefined;
-      await write(isSame ? undefined : sealSource(organizationId, parentId!, slug, { token }, step.noun));
+      await write(isSame ? undefined : sealSource(cipher, organizationId, parentId!, slug, { token }, 'heartbeat'));
       return rescheduleHeartbeat(db, organizationId, row.id!);
     }
     case 'watch': {
       const { slug, url } = step.state;
-      return write(url === undefined ? undefined : { secrets: sealWatch(organizationId, parentId!, slug, url) });
+      return write(
+        url === undefined ? undefined : { secrets: sealWatch(cipher, organizationId, parentId!, slug, url) },
+      );
     }
     case 'schedule': {
       await write();

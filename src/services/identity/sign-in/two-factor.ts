@@ -13,6 +13,7 @@ import { endSessionsAcrossTenants } from '../../../db/identity/sessions.ts';
 import * as factors from '../../../db/identity/two-factor.ts';
 import { findTotpStep, generateTotpSecret, totpUri } from '../../../lib/secrets/totp.ts';
 import { currentTime } from '../../../lib/time/clock.ts';
+import { openSealed } from '../../../pipeline/channel-secrets.ts';
 import type { Deps } from '../../deps.ts';
 import { actorOf, lockOwnAccount, recordInAllOrganizations, requireConfirmed, type Session } from '../sessions.ts';
 import { countAttempt, type Visitor } from './lockout.ts';
@@ -183,12 +184,8 @@ export function sealTotpSecret(cipher: Deps['cipher'], secret: string, accountId
 }
 
 export function openTotpSecret(cipher: Deps['cipher'], sealed: Buffer, accountId: number): string {
-  try {
-    return cipher.open(sealed, totpPurpose(accountId));
-  } catch (error) {
-    const detail = `the authenticator app of account ${accountId} was encrypted with another BELFRY_SECRET_KEY`;
-    throw new AppError('secret.unreadable', detail, { cause: error });
-  }
+  const message = `the authenticator app of account ${accountId} was encrypted with another BELFRY_SECRET_KEY`;
+  return openSealed(cipher, sealed, totpPurpose(accountId), message);
 }
 
 async function takeRecoveryCode(

@@ -1,6 +1,6 @@
 /** Encrypts and decrypts the addresses of calendars, bound to the user they belong to. */
-import { AppError } from '../../../../core/errors.ts';
 import type { Cipher } from '../../../../lib/secrets/cipher.ts';
+import { openSealed } from '../../../../pipeline/channel-secrets.ts';
 
 export interface SealedCalendar {
   user_id: number;
@@ -18,16 +18,13 @@ export function openCalendar(
   organizationId: number,
   { user_id, host, secrets }: SealedCalendar,
 ): string {
-  try {
-    return cipher.open(secrets, purposeOf(organizationId, user_id));
-  } catch (cause) {
-    throw new AppError(
-      'secret.unreadable',
-      `the address of the calendar on ${host} cannot be decrypted: set BELFRY_SECRET_KEY to the key it was stored with, or enter the ` +
-        'address again',
-      { cause },
-    );
-  }
+  return openSealed(
+    cipher,
+    secrets,
+    purposeOf(organizationId, user_id),
+    `the address of the calendar on ${host} cannot be decrypted: set BELFRY_SECRET_KEY to the key it was stored with, or enter the ` +
+      'address again',
+  );
 }
 
 function purposeOf(organizationId: number, userId: number): string {
