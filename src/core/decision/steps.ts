@@ -22,12 +22,7 @@ export function writeRun(number: number, turn = 0): number {
   return number + turn * runLimit;
 }
 
-/** Returns the number of the run. */
-export function readRun(step: number): number {
-  return step % runLimit;
-}
-
-/** SQL text: the same for a column. */
+/** SQL text of the number of the run. */
 export const runText = (step: string) => `(${step} % ${runLimit}::smallint)`;
 
 export const stepLimits = { steps: 20, repeat: 20, runs: 50, giveUpDays: 7, expiresDays: 7 } as const;

@@ -25,4 +25,3 @@ export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
 /** Statuses of a run of a step, as the API shows them. */
 export const stepStatuses = ['planned', 'running', 'done', 'skipped', 'ended'] as const;
-export type StepStatus = (typeof stepStatuses)[number];

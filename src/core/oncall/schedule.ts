@@ -149,11 +149,6 @@ function listShiftsByRules(schedule: CompiledSchedule, from: number, until: numb
   return shifts;
 }
 
-/** Returns the shift of an instant, within a span around it. */
-export function findShift(schedule: CompiledSchedule, instant: number, spanMs: number): Shift {
-  return listShifts(schedule, instant - spanMs, instant + spanMs).find(({ until }) => until > instant)!;
-}
-
 function sorted(instants: number[]): number[] {
   return [...new Set(instants)].sort((a, b) => a - b);
 }

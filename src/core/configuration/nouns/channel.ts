@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { reputationDefaults } from '../../feedback/reputation.ts';
 import { Retry } from '../../history/retries.ts';
-import { declareNoun, type FieldsOf, slugAdvice, withDefault } from './noun.ts';
+import { declareNoun, slugAdvice, withDefault } from './noun.ts';
 import { media, Name, Slug, unmanaged } from './schemas.ts';
 
 const percent = { minimum: 0.01, maximum: 100 };
@@ -77,4 +77,3 @@ export const channel = declareNoun({
   },
   more: { providers: Providers },
 });
-export type ChannelFields = FieldsOf<typeof channel>;

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { EventGuard } from '../../decision/guards/guard.ts';
 import { generalSlug } from '../../decision/preferences.ts';
 import type { JsonObject } from '../../json.ts';
-import { declareNoun, type FieldsOf, slugAdvice, withDefault } from './noun.ts';
+import { declareNoun, slugAdvice, withDefault } from './noun.ts';
 import { Name, Slug, unmanaged } from './schemas.ts';
 
 export const event = declareNoun({
@@ -33,4 +33,3 @@ export const event = declareNoun({
   kept: { context_schema: null },
   normalize: ({ category }: { category?: string }) => ({ category: category === generalSlug ? undefined : category }),
 });
-export type EventFields = FieldsOf<typeof event>;

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { templateLimits } from '../../render/template/limits.ts';
-import { declareNoun, type FieldsOf } from './noun.ts';
+import { declareNoun } from './noun.ts';
 import { Name } from './schemas.ts';
 
 export const layout = declareNoun({
@@ -17,4 +17,3 @@ export const layout = declareNoun({
     }),
   },
 });
-export type LayoutFields = FieldsOf<typeof layout>;

@@ -23,8 +23,6 @@ const takenIn = ({ taken, failed }: Counts, { taken_in }: Targets) => levelOf(ta
 const firstPage = ({ pages_in_time, pages_late }: Counts, { first_page }: Targets) =>
   levelOf(pages_in_time + pages_late, pages_late, first_page.share);
 
-export type ServiceLevelReport = Awaited<ReturnType<typeof readServiceLevels>>;
-
 /** Returns the levels of the last days with today, in UTC. Days without anything are included. */
 export async function readServiceLevels({ db }: Pick<Deps, 'db'>, organizationId: number, days: number) {
   const counted = new Map((await listDayCounts(db, organizationId, days)).map(row => [dayOf(row.day.getTime()), row]));
