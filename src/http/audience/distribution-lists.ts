@@ -7,9 +7,6 @@ import * as lists from '../../services/audience/distribution-lists.ts';
 import { ifMatch, withEtag } from '../server/etag.ts';
 import { badCursor, type Call, endpoints } from '../server/route.ts';
 import {
-  CascadeQuery,
-  Deleted,
-  DeleteQuery,
   DistributionList,
   ListUpdate,
   Member,
@@ -20,7 +17,7 @@ import {
 } from '../server/schemas.ts';
 import { formatSearchCursor, parseSearchCursor, Search } from './search.ts';
 
-const { list, ordered, plain } = endpoints('Distribution lists');
+const { deletion, list, ordered, plain } = endpoints('Distribution lists');
 
 interface SlugHolder {
   slug: string;
@@ -131,18 +128,14 @@ export const updateMember = plain(['org', 'prj', 'pk', 'member'], {
   },
 });
 
-export const deleteMember = plain(['org', 'prj', 'pk', 'member'], {
+export const deleteMember = deletion(['org', 'prj', 'pk', 'member'], {
   id: 'deleteMember',
   summary: 'Remove member',
   description: 'Removes the member from the list. The user is not deleted.',
-  query: DeleteQuery,
-  answer: Deleted,
-  handle: async call => {
-    const { deps, organization, project, list, member, query } = call;
-    const { dry_run = false } = query;
+  delete: async (call, { dryRun }) => {
+    const { deps, organization, project, list, member } = call;
     ifMatch(call)(member);
-    const deleted = await lists.removeMember(deps, organization.id, project, list, member.id, dry_run);
-    return { deleted, ...(dry_run && { dry_run }) };
+    return lists.removeMember(deps, organization.id, project, list, member.id, dryRun);
   },
 });
 
@@ -168,19 +161,16 @@ export const listMembers = list(['org', 'prj', 'pk'], {
     lists.listMembers(deps, organization.id, project.id, id, page),
 });
 
-export const deleteDistributionList = plain(['org', 'prj', 'pk'], {
+export const deleteDistributionList = deletion(['org', 'prj', 'pk'], {
   id: 'deleteDistributionList',
   summary: 'Delete distribution list',
   description:
     'A list with members is only deleted with `cascade`. A list that notifications use cannot be deleted. Users are kept.',
   problems: [409],
-  query: CascadeQuery,
-  answer: Deleted,
-  handle: async call => {
-    const { deps, organization, project, list, query } = call;
-    const { cascade = false, dry_run = false } = query;
-    const options = { cascade, dryRun: dry_run, check: checkUnchanged(call) };
-    const deleted = await lists.deleteDistributionList(deps, organization.id, project, list.id, options);
-    return { deleted, ...(dry_run && { dry_run }) };
+  cascades: true,
+  delete: (call, options) => {
+    const { deps, organization, project, list } = call;
+    const check = checkUnchanged(call);
+    return lists.deleteDistributionList(deps, organization.id, project, list.id, { ...options, check });
   },
 });

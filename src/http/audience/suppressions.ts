@@ -10,9 +10,9 @@ import * as suppressions from '../../services/audience/suppressions.ts';
 import { recordRead } from '../../services/operations/audit.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
 import { apiPathOf, endpoints } from '../server/route.ts';
-import { Deleted, DeleteQuery, nullable, nullableText, nullableTimestamp, timestamp } from '../server/schemas.ts';
+import { nullable, nullableText, nullableTimestamp, timestamp } from '../server/schemas.ts';
 
-const { list, plain } = endpoints('Suppression list');
+const { deletion, list, plain } = endpoints('Suppression list');
 
 const channelType = Type.Enum([...media]);
 const reason = Type.Enum([...suppressionReasons]);
@@ -95,18 +95,12 @@ export const retrieveSuppression = plain(['org', 'suppression'], {
   handle: call => withEtag(call, call.suppression),
 });
 
-export const deleteSuppression = plain(['org', 'suppression'], {
+export const deleteSuppression = deletion(['org', 'suppression'], {
   id: 'deleteSuppression',
   summary: 'Remove suppression',
   description: 'The address is sent to again. Messages that were suppressed are not sent later.',
-  query: DeleteQuery,
-  answer: Deleted,
-  handle: async call => {
-    const { deps, organization, suppression, query } = call;
-    const { dry_run = false } = query;
-    const deleted = await suppressions.deleteSuppression(deps, organization.id, suppression.id, dry_run, ifMatch(call));
-    return { deleted, ...(dry_run && { dry_run }) };
-  },
+  delete: (call, { dryRun }) =>
+    suppressions.deleteSuppression(call.deps, call.organization.id, call.suppression.id, dryRun, ifMatch(call)),
 });
 
 export const importSuppressions = plain(['org'], {

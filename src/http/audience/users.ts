@@ -13,10 +13,7 @@ import { ifMatch, withEtag } from '../server/etag.ts';
 import { badCursor, endpoints } from '../server/route.ts';
 import {
   Address,
-  CascadeQuery,
   CreatedUser,
-  Deleted,
-  DeleteQuery,
   Membership,
   NewAddress,
   NewUser,
@@ -29,7 +26,7 @@ import {
 } from '../server/schemas.ts';
 import { formatSearchCursor, parseNameCursor, parseSearchCursor, Search } from './search.ts';
 
-const { list, ordered, plain } = endpoints('Users');
+const { deletion, list, ordered, plain } = endpoints('Users');
 
 export async function showAddresses(deps: Deps, organization: { id: number }, addresses: users.WholeAddress[]) {
   const shown = await withSuppressions(deps, organization.id, addresses);
@@ -181,35 +178,25 @@ export const updateAddress = plain(['org', 'username', 'address'], {
   },
 });
 
-export const deleteAddress = plain(['org', 'username', 'address'], {
+export const deleteAddress = deletion(['org', 'username', 'address'], {
   id: 'deleteAddress',
   summary: 'Delete address',
   description: 'An address with list memberships is only deleted with `cascade`, together with the memberships.',
   problems: [409],
-  query: CascadeQuery,
-  answer: Deleted,
-  handle: async call => {
-    const { deps, organization, user, address, query } = call;
-    const { cascade = false, dry_run = false } = query;
+  cascades: true,
+  delete: async (call, options) => {
+    const { deps, organization, user, address } = call;
     ifMatch(call)(address);
-    const deleted = await users.deleteAddress(deps, organization.id, user, address, { cascade, dryRun: dry_run });
-    return { deleted, ...(dry_run && { dry_run }) };
+    return users.deleteAddress(deps, organization.id, user, address, options);
   },
 });
 
-export const deleteUser = plain(['org', 'username'], {
+export const deleteUser = deletion(['org', 'username'], {
   id: 'deleteUser',
   summary: 'Delete user',
   description:
     'Deletes the user with addresses, memberships and inbox. Deliveries are kept as those of a deleted user.',
-  query: DeleteQuery,
-  answer: Deleted,
-  handle: async call => {
-    const { deps, organization, user, query } = call;
-    const { dry_run = false } = query;
-    const deleted = await users.deleteUser(deps, organization.id, user.id, dry_run, ifMatch(call));
-    return { deleted, ...(dry_run && { dry_run }) };
-  },
+  delete: (call, { dryRun }) => users.deleteUser(call.deps, call.organization.id, call.user.id, dryRun, ifMatch(call)),
 });
 
 export const listUserAddresses = list(['org', 'username'], {

@@ -4,10 +4,9 @@ import { currentTime } from '../../lib/time/clock.ts';
 import * as keys from '../../services/identity/keys.ts';
 import { ifMatch, withEtag } from '../server/etag.ts';
 import { type Call, endpoints } from '../server/route.ts';
-import { Deleted, DeleteQuery } from '../server/schemas.ts';
 import { CreatedKey, Key, KeyUpdate, NewKey, RevokeKey, RotatedKey, RotateKey } from './schemas-keys.ts';
 
-const { plain } = endpoints('Keys');
+const { deletion, plain } = endpoints('Keys');
 
 /** Excludes the time of last use from the ETag, because using a key does not change it. */
 function tagOf(row: keys.KeyView) {
@@ -98,20 +97,13 @@ export const rotateKey = plain(['org', 'key'], {
     keys.rotateKey(deps, organization.id, key.id, body.overlap ?? '24h', caller, currentTime()),
 });
 
-export const deleteKey = plain(['org', 'key'], {
+export const deleteKey = deletion(['org', 'key'], {
   id: 'deleteKey',
   summary: 'Delete key',
   description: 'Only a key that was revoked or has expired can be deleted.',
   problems: [409],
-  query: DeleteQuery,
-  answer: Deleted,
-  handle: async call => {
-    const { deps, organization, key, query } = call;
-    const { dry_run = false } = query;
-    const options = { dryRun: dry_run, now: currentTime(), check: requireUnchanged(call) };
-    return {
-      deleted: await keys.deleteKey(deps, organization.id, key.id, options),
-      ...(dry_run && { dry_run }),
-    };
+  delete: (call, { dryRun }) => {
+    const options = { dryRun, now: currentTime(), check: requireUnchanged(call) };
+    return keys.deleteKey(call.deps, call.organization.id, call.key.id, options);
   },
 });

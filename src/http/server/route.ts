@@ -9,6 +9,7 @@ import type { Deps } from '../../services/deps.ts';
 import type { Granter } from '../../services/identity/key-rules.ts';
 import type { Session } from '../../services/identity/sessions.ts';
 import type { PathParameterName, Resources, SomeResources } from '../resolve.ts';
+import { CascadeQuery, Deleted, DeleteQuery, deletionOptions } from './schemas.ts';
 
 /** Returns the slugs below the organization, such as `shop/web/order-paid`. */
 export function slugPathOf({ project, application, event, channel }: SomeResources): string {
@@ -208,6 +209,33 @@ export function endpoints(tag: string) {
     return complete(params, endpoint);
   }
 
+  /** Defines an endpoint that deletes an object, or returns what would be deleted. `delete` returns how many records of each kind. */
+  function deletion<const Name extends PathParameterName>(
+    params: readonly Name[],
+    {
+      cascades,
+      delete: remove,
+      ...endpoint
+    }: Pick<PlainEndpoint, 'id' | 'summary' | 'description' | 'problems'> & {
+      /** Whether `cascade` is accepted. */
+      cascades?: true;
+      delete: (
+        call: Call & Resources<Name>,
+        options: { cascade: boolean; dryRun: boolean },
+      ) => Promise<Record<string, number>>;
+    },
+  ): PlainEndpoint<Name> {
+    return plain(params, {
+      ...endpoint,
+      query: cascades ? CascadeQuery : DeleteQuery,
+      answer: Deleted,
+      handle: async call => {
+        const options = deletionOptions(call.query);
+        return { deleted: await remove(call, options), ...(options.dryRun && { dry_run: true }) };
+      },
+    });
+  }
+
   /** Defines a list in the order of numeric ids. */
   function list<const Name extends PathParameterName, Item extends TSchema, Query extends TSchema = TSchema>(
     params: readonly Name[],
@@ -250,7 +278,7 @@ export function endpoints(tag: string) {
     return complete(params, endpoint);
   }
 
-  return { plain, list, history, ordered };
+  return { plain, deletion, list, history, ordered };
 }
 
 /** For endpoints that name their tag themselves. */

@@ -7,9 +7,9 @@ import {
 import * as calendars from '../../../services/audience/on-call/calendars/calendars.ts';
 import { asCreated, ifMatch, withEtag } from '../../server/etag.ts';
 import { apiPathOf, endpoints } from '../../server/route.ts';
-import { Deleted, DeleteQuery, nullableText, nullableTimestamp, time } from '../../server/schemas.ts';
+import { nullableText, nullableTimestamp, time } from '../../server/schemas.ts';
 
-const { list, plain } = endpoints('On call');
+const { deletion, list, plain } = endpoints('On call');
 const path = ['org', 'username'] as const;
 
 const content = {
@@ -107,22 +107,10 @@ export const updateAbsenceCalendar = plain([...path, 'absence_calendar'], {
   },
 });
 
-export const deleteAbsenceCalendar = plain([...path, 'absence_calendar'], {
+export const deleteAbsenceCalendar = deletion([...path, 'absence_calendar'], {
   id: 'deleteAbsenceCalendar',
   summary: 'Delete absence calendar',
   description: 'Its absences are deleted with it.',
-  query: DeleteQuery,
-  answer: Deleted,
-  handle: async call => {
-    const { deps, absence_calendar, query } = call;
-    const { dry_run = false } = query;
-    const deleted = await calendars.deleteAbsenceCalendar(
-      deps,
-      call,
-      absence_calendar.id,
-      dry_run,
-      ifMatch(call, ownOf),
-    );
-    return { deleted, ...(dry_run && { dry_run }) };
-  },
+  delete: (call, { dryRun }) =>
+    calendars.deleteAbsenceCalendar(call.deps, call, call.absence_calendar.id, dryRun, ifMatch(call, ownOf)),
 });

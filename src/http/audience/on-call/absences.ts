@@ -4,9 +4,9 @@ import { listAbsencesOfUser } from '../../../db/audience/on-call/absences.ts';
 import * as absences from '../../../services/audience/on-call/absences.ts';
 import { asCreated, ifMatch, withEtag } from '../../server/etag.ts';
 import { apiPathOf, endpoints } from '../../server/route.ts';
-import { Deleted, DeleteQuery, nullable, nullableText, time } from '../../server/schemas.ts';
+import { nullable, nullableText, time } from '../../server/schemas.ts';
 
-const { list, plain } = endpoints('On call');
+const { deletion, list, plain } = endpoints('On call');
 const path = ['org', 'username'] as const;
 
 const Absence = Type.Object(
@@ -56,17 +56,10 @@ export const retrieveAbsence = plain([...path, 'absence'], {
   handle: call => withEtag(call, call.absence),
 });
 
-export const deleteAbsence = plain([...path, 'absence'], {
+export const deleteAbsence = deletion([...path, 'absence'], {
   id: 'deleteAbsence',
   summary: 'Delete absence',
   description: 'Those of a calendar are deleted there, or with the calendar: 409 `absence.from_calendar`.',
   problems: [409],
-  query: DeleteQuery,
-  answer: Deleted,
-  handle: async call => {
-    const { deps, absence, query } = call;
-    const { dry_run = false } = query;
-    const deleted = await absences.deleteAbsence(deps, call, absence.id, dry_run, ifMatch(call));
-    return { deleted, ...(dry_run && { dry_run }) };
-  },
+  delete: (call, { dryRun }) => absences.deleteAbsence(call.deps, call, call.absence.id, dryRun, ifMatch(call)),
 });
