@@ -241,6 +241,12 @@ export class AppError extends Error {
   }
 }
 
+/** Throws if there is a mistake: one message for each field. */
+export function throwIfInvalid(mistakes: Record<string, string>): void {
+  const fields = Object.entries(mistakes).map(([field, message]) => [field, [message]]);
+  if (fields.length > 0) throw invalid(Object.fromEntries(fields));
+}
+
 /** Creates the error for invalid fields (400). `total` is a lower bound of their number when `fields` does not list all. */
 export function invalid(fields: FieldErrors, code: ErrorCode = 'request.invalid', total?: number): AppError {
   const [field, messages] = Object.entries(fields)[0] ?? ['body', ['is invalid']];

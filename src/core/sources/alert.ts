@@ -3,8 +3,7 @@
  * payload of one kind of sender; it is a pure function, and a mistake in one alert does not affect the others.
  */
 import { createHash } from 'node:crypto';
-import type { JsonObject } from '../json.ts';
-import { isObject } from '../json.ts';
+import { endOfString, isObject, type JsonObject } from '../json.ts';
 import { lookUp } from '../lookup.ts';
 import { limits } from '../text/text.ts';
 
@@ -206,16 +205,6 @@ function refuseDeep(text: string): void {
       if (++depth > maxDepth) throw new Error(`is nested more than ${maxDepth} levels deep`);
     } else if (code === 0x5d || code === 0x7d) depth--;
     else if (code === 0x2c && ++values > maxValues) throw new Error(`contains more than ${maxValues} values`);
-  }
-}
-
-function endOfString(text: string, start: number): number {
-  for (let end = start; ; ) {
-    end = text.indexOf('"', end + 1);
-    if (end === -1) return text.length;
-    let backslashes = 0;
-    while (text.charCodeAt(end - 1 - backslashes) === 0x5c) backslashes++;
-    if (backslashes % 2 === 0) return end;
   }
 }
 

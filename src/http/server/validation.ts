@@ -5,7 +5,7 @@
 import type { ValidateFunction } from 'ajv';
 import type { FastifyRequest } from 'fastify';
 import { type FieldErrors, invalid } from '../../core/errors.ts';
-import { cleanJson, isCleanJson, maxJsonDepth } from '../../core/json.ts';
+import { cleanJson, endOfString, isCleanJson, maxJsonDepth } from '../../core/json.ts';
 import { createAjv, findErrors, invalidShape } from '../../core/schema.ts';
 import { slices } from '../../lib/load/slices.ts';
 
@@ -133,17 +133,6 @@ export function refuseWideOrDeep(text: string, bodyLimit: number): void {
       case 0x7d:
         depth--;
     }
-  }
-}
-
-/** Returns the index of the quote that ends a string. Native search saves 3 ms per MiB. */
-function endOfString(text: string, start: number): number {
-  for (let end = start; ; ) {
-    end = text.indexOf('"', end + 1);
-    if (end === -1) return text.length;
-    let backslashes = 0;
-    while (text.charCodeAt(end - 1 - backslashes) === 0x5c) backslashes++;
-    if (backslashes % 2 === 0) return end;
   }
 }
 

@@ -49,8 +49,7 @@ export async function removeDeviceAddress(
   user: DeviceOwner,
   { name, value }: DeviceAddress,
 ): Promise<void> {
-  const registered = await listDeviceAddresses(deps, organizationId, user, name);
-  const found = registered.find(address => address.value === value);
+  const found = (await listDeviceAddresses(deps, organizationId, user, name)).find(address => address.value === value);
   if (found) await deleteAddress(deps, organizationId, user, found, { cascade: true, dryRun: false });
 }
 

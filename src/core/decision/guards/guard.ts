@@ -5,7 +5,7 @@
 import { type Static, Type } from 'typebox';
 import { durationPattern, parseDuration } from '../../durations.ts';
 import { optionalBoolean } from '../../optional.ts';
-import { firstRateField, rateFields } from './rate-guard.ts';
+import { firstRateField, numberOrOff, rateFields } from './rate-guard.ts';
 
 export const guardDefaults = {
   /** How many times the largest audience so far is too many. */
@@ -25,18 +25,7 @@ export const maxAudience = 2_000_000_000;
 /** Shorter than the minimum retention, so that a held occurrence is never dropped with its partition. */
 const maxExpiresDays = 30;
 
-// Not a union, which would report each mistake once per branch.
-const Audience = (description: string) =>
-  Type.Optional(
-    Type.Unsafe<number | 'off'>({
-      type: ['integer', 'string'],
-      minimum: 0,
-      maximum: maxAudience,
-      pattern: '^off$',
-      patternHint: 'must be a number of recipients, or off',
-      description,
-    }),
-  );
+const Audience = numberOrOff('recipients', { minimum: 0, maximum: maxAudience });
 
 export const EventGuard = Type.Object(
   {

@@ -18,20 +18,19 @@ export const rateDefaults = {
   urgentFactor: 5,
 } as const;
 
-const maxRate = 1_000_000_000;
-
-// Not a union, which would report each mistake once per branch.
-const Rate = (description: string) =>
+/** Returns a function that makes a field. Not a union, which would report each mistake once per branch. */
+export const numberOrOff = (what: string, bounds: { minimum: number; maximum: number }) => (description: string) =>
   Type.Optional(
     Type.Unsafe<number | 'off'>({
       type: ['integer', 'string'],
-      minimum: 1,
-      maximum: maxRate,
+      ...bounds,
       pattern: '^off$',
-      patternHint: 'must be a number of triggers per minute, or off',
+      patternHint: `must be a number of ${what}, or off`,
       description,
     }),
   );
+
+const Rate = numberOrOff('triggers per minute', { minimum: 1, maximum: 1_000_000_000 });
 
 /** Returns the fields of a `guard` that limit rates. */
 export const rateFields = (whose: string, otherwise: string) => ({

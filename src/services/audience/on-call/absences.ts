@@ -1,5 +1,5 @@
 /** Absences of users. They are data: a file neither has nor changes them. */
-import { AppError, invalid } from '../../../core/errors.ts';
+import { AppError, throwIfInvalid } from '../../../core/errors.ts';
 import { actorName } from '../../../core/identity/actor.ts';
 import type { VisibleUsers } from '../../../core/identity/visible-users.ts';
 import { absenceLimits, findAbsenceMistakes, type NewAbsence } from '../../../core/oncall/absences.ts';
@@ -25,11 +25,7 @@ export async function createAbsence(
   { organization, user }: UserOfOrganization,
   input: NewAbsence,
 ): Promise<AbsenceRow> {
-  const fields = Object.entries(findAbsenceMistakes(input, currentTime())).map(([field, message]) => [
-    field,
-    [message],
-  ]);
-  if (fields.length > 0) throw invalid(Object.fromEntries(fields));
+  throwIfInvalid(findAbsenceMistakes(input, currentTime()));
   return deps.db.transaction().execute(async trx => {
     const { all, open } = await countAbsences(trx, organization.id, user.id);
     if (open >= absenceLimits.open || all >= absenceLimits.all) {

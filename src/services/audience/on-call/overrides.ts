@@ -1,6 +1,6 @@
 /** Overrides: someone takes, gives or covers a shift. They are data: a file neither has nor changes them. */
 import { parseDuration } from '../../../core/durations.ts';
-import { AppError, invalid } from '../../../core/errors.ts';
+import { AppError, invalid, throwIfInvalid } from '../../../core/errors.ts';
 import { actorName } from '../../../core/identity/actor.ts';
 import {
   findOverrideMistakes,
@@ -117,8 +117,7 @@ function readTimes({ starts_at, ends_at, duration }: NewOverride) {
   const times = { starts_at: new Date(start), ends_at: new Date(end) };
   const { ends_at: mistake, ...mistakes } = findOverrideMistakes({ ...times, starts_at: new Date(given) }, now);
   if (mistake) Object.assign(mistakes, { [ends_at === undefined ? 'duration' : 'ends_at']: mistake });
-  const fields = Object.entries(mistakes).map(([field, message]) => [field, [message]]);
-  if (fields.length > 0) throw invalid(Object.fromEntries(fields));
+  throwIfInvalid(mistakes);
   return times;
 }
 

@@ -1,5 +1,5 @@
 /** Swaps: a user asks the others of a schedule to take a shift, and the first who accepts gets it. */
-import { AppError, invalid } from '../../../core/errors.ts';
+import { AppError, invalid, throwIfInvalid } from '../../../core/errors.ts';
 import { actorName } from '../../../core/identity/actor.ts';
 import { changeLimits } from '../../../core/oncall/changes.ts';
 import { listShifts } from '../../../core/oncall/schedule.ts';
@@ -22,8 +22,7 @@ import { type ScheduleOfProject, storeOverride } from './overrides.ts';
 /** Asks the others of the schedule, by the event that it names in `on_change`. */
 export async function createSwap(deps: Deps, at: ScheduleOfProject, input: NewSwap): Promise<SwapRow> {
   const { organization, schedule } = at;
-  const fields = Object.entries(findSwapMistakes(input, currentTime())).map(([field, message]) => [field, [message]]);
-  if (fields.length > 0) throw invalid(Object.fromEntries(fields));
+  throwIfInvalid(findSwapMistakes(input, currentTime()));
   const [starts_at, ends_at] = [new Date(input.starts_at), new Date(input.ends_at)];
   return deps.db.transaction().execute(async trx => {
     const { all, open } = await countSwaps(trx, organization.id, schedule.id);

@@ -7,7 +7,7 @@ import {
 } from '../../../core/decision/silence-rules.ts';
 import { type SilenceState, Silences, silenceStateOf, silentUntil } from '../../../core/decision/silences.ts';
 import { parseDuration } from '../../../core/durations.ts';
-import { AppError, invalid } from '../../../core/errors.ts';
+import { AppError, invalid, throwIfInvalid } from '../../../core/errors.ts';
 import { actorName } from '../../../core/identity/actor.ts';
 import { uuidv7 } from '../../../core/ids.ts';
 import { lockLedger } from '../../../db/connection/transaction.ts';
@@ -124,8 +124,7 @@ async function toSilence(
     mistakes.duration = mistakes.ends_at;
     delete mistakes.ends_at;
   }
-  const fields = Object.entries(mistakes).map(([field, mistake]) => [field, [mistake]]);
-  if (fields.length > 0) throw invalid(Object.fromEntries(fields));
+  throwIfInvalid(mistakes);
   return silence;
 }
 
