@@ -44,8 +44,8 @@ import { InboxStreams } from './services/audience/inbox-streams.ts';
 import { pollCalendars } from './services/audience/on-call/calendars/polls.ts';
 import { CalendarReader } from './services/audience/on-call/calendars/reader.ts';
 import { updateGroups } from './services/audience/on-call/groups.ts';
-import { TestPages } from './services/audience/on-call/test-pages.ts';
-import { ScheduleWatch } from './services/audience/on-call/watch.ts';
+import { sendTestPages } from './services/audience/on-call/test-pages.ts';
+import { watchSchedules } from './services/audience/on-call/watch.ts';
 import { ContextSchemas } from './services/configuration/checks/context-schemas.ts';
 import { DomainCheckLimits } from './services/configuration/checks/domain-check-limits.ts';
 import { RateGuard } from './services/configuration/limits/rate-guard.ts';
@@ -344,13 +344,13 @@ export async function startService(
     receives: config.role !== 'worker',
   });
   const groups = config.role === 'api' ? undefined : updateGroups(deps, log, () => instance.isPaused);
-  const scheduleWatch = new ScheduleWatch(deps, log, () => instance.isPaused);
+  const scheduleWatch = watchSchedules(deps, log, () => instance.isPaused);
   const wakeShiftLoops = () => {
-    scheduleWatch.loop.wake();
+    scheduleWatch.wake();
     groups?.wake();
   };
   const watches = new Watches(deps, log, () => instance.isPaused);
-  const testPages = new TestPages(deps, log, () => instance.isPaused);
+  const testPages = sendTestPages(deps, log, () => instance.isPaused);
   const metrics = createMetrics({
     deps,
     ...(outboxes && { outboxes }),
@@ -399,10 +399,10 @@ export async function startService(
       mailboxes?.stop(),
       calendars?.stop(),
       heartbeats.stop(),
-      scheduleWatch.loop.stop(),
+      scheduleWatch.stop(),
       groups?.stop(),
       guardMails?.loop.stop(),
-      testPages.loop.stop(),
+      testPages.stop(),
       watches.loop.stop(),
       instance.stop(),
     ]);
@@ -429,9 +429,9 @@ export async function startService(
     outboxes?.start();
     rateGuard.loop.start();
     guardMails?.loop.start();
-    scheduleWatch.loop.start();
+    scheduleWatch.start();
     groups?.start();
-    testPages.loop.start();
+    testPages.start();
     watches.loop.start();
     mailboxes?.start();
     calendars?.start();

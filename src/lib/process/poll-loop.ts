@@ -78,3 +78,27 @@ export function waitFor(dueInMs: number | null, maxMs: number): number {
   if (dueInMs === null) return maxMs;
   return dueInMs > 0 ? Math.min(dueInMs + timerMarginMs, maxMs) : 0;
 }
+
+/** The longest sleep. Less than the shortest time in which something new becomes due, so that nothing is overlooked. */
+const lookAheadMs = 5_000;
+/** When nothing that is due may be processed, such as while its organization is being moved. */
+export const blockedMs = 1_000;
+
+interface DueWork {
+  /** While true, nothing is processed. */
+  isPaused: () => boolean;
+  /** Returns in how many milliseconds the next one is due; null: none is within the time. */
+  findNextDue(withinMs: number): Promise<number | null>;
+  /** Claims and processes what is due. Returns how many there were. */
+  processDue(): Promise<number>;
+}
+
+/** Returns a round that processes what is due and sleeps until the next one is, so that an idle service asks rarely. */
+export function dueRound({ isPaused, findNextDue, processDue }: DueWork): () => Promise<number> {
+  return async () => {
+    if (isPaused()) return lookAheadMs;
+    const waitMs = waitFor(await findNextDue(2 * lookAheadMs), lookAheadMs);
+    if (waitMs > 0) return waitMs;
+    return (await processDue()) > 0 ? 0 : blockedMs;
+  };
+}

@@ -8,7 +8,7 @@ import { uuidv7 } from '../../core/ids.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../core/json.ts';
 import type { AttachmentReference } from '../../core/message/attachments.ts';
 import { planTrigger, type TriggerOptions } from '../../core/trigger.ts';
-import type { ResolvedPath } from '../../db/configuration/organizations.ts';
+import type { ResolvedPath, Slugs } from '../../db/configuration/organizations.ts';
 import { encodeOccurrence, type NewOccurrence, type StoredOccurrence } from '../../db/ledger/accept/accept.ts';
 import { encodeKeyedOccurrence, findKeyedOccurrence } from '../../db/ledger/accept/dedup.ts';
 import { nextTurn } from '../../lib/load/slices.ts';
@@ -54,6 +54,17 @@ export async function triggerEvent(deps: Deps, path: Required<ResolvedPath>, tri
     span?.end(error instanceof AppError ? error.code : 'service.internal');
     throw error;
   }
+}
+
+/** Finds an event that the configuration names. Throws `event.not_found` with the message. */
+export async function requireEvent(
+  { tenantCache }: Pick<Deps, 'tenantCache'>,
+  slugs: Slugs,
+  message: string,
+): Promise<Required<ResolvedPath>> {
+  const path = await tenantCache.resolvePath(slugs);
+  if (!path?.event) throw new AppError('event.not_found', message);
+  return path as Required<ResolvedPath>;
 }
 
 async function accept(

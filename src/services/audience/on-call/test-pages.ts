@@ -26,7 +26,7 @@ import {
 import { PollLoop } from '../../../lib/process/poll-loop.ts';
 import { currentTime } from '../../../lib/time/clock.ts';
 import type { Deps } from '../../deps.ts';
-import { triggerEvent } from '../../history/triggers.ts';
+import { requireEvent, triggerEvent } from '../../history/triggers.ts';
 import { record } from '../../operations/audit.ts';
 import { now } from './on-call.ts';
 
@@ -46,50 +46,38 @@ interface TestedSchedule {
   test: Rules;
 }
 
-export class TestPages {
-  readonly #deps: Deps;
-  readonly #log: Pick<FastifyBaseLogger, 'warn' | 'error'>;
-  readonly #isPaused: () => boolean;
-  readonly loop: PollLoop;
-
-  constructor(deps: Deps, log: Pick<FastifyBaseLogger, 'warn' | 'error'>, isPaused: () => boolean) {
-    this.#deps = deps;
-    this.#log = log;
-    this.#isPaused = isPaused;
-    this.loop = new PollLoop(() => this.send(), { log, task: 'sending test pages', everyMs });
-  }
-
-  /** Sends what is due. */
-  async send(): Promise<void> {
-    while (!this.loop.isStopping && !this.#isPaused()) {
-      const claimed = await claimDueTestsAcrossTenants(this.#deps.db, maxSchedules);
-      for (const schedule of claimed) await this.#sendFor(schedule);
+export function sendTestPages(deps: Deps, log: Pick<FastifyBaseLogger, 'warn'>, isPaused: () => boolean): PollLoop {
+  const round = async () => {
+    while (!loop.isStopping && !isPaused()) {
+      const claimed = await claimDueTestsAcrossTenants(deps.db, maxSchedules);
+      for (const schedule of claimed) await sendFor(deps, log, schedule);
       if (claimed.length < maxSchedules) return;
     }
-  }
+  };
+  const loop = new PollLoop(round, { log, task: 'sending test pages', everyMs });
+  return loop;
+}
 
-  async #sendFor(schedule: DueTest): Promise<void> {
-    const { db } = this.#deps;
-    const { organization_id: organizationId, test, timezone, layers, test_planned } = schedule;
-    let next = findNextTest(test, timezone, currentTime());
-    if (test_planned) {
-      const users = usersOf(layers).map(username => ({ username, occurrence: uuidv7(currentTime()) }));
-      const pages = await claimTestPages(db, organizationId, users, minAgeMs(test));
-      const actor: Actor = { ...commandLine, name: `schedule ${schedule.slug}` };
-      for (let i = 0; i < pages.length; i += pagesAtOnce) {
-        const some = pages.slice(i, i + pagesAtOnce);
-        try {
-          await Promise.all(some.map(page => sendPage({ ...this.#deps, actor }, organizationId, schedule, page)));
-        } catch (error) {
-          const { organization, project, slug } = schedule;
-          this.#log.warn({ err: error, schedule: `${organization}/${project}/${slug}` }, 'test pages cannot be sent');
-          next = currentTime() + againMs;
-          break;
-        }
+async function sendFor(deps: Deps, log: Pick<FastifyBaseLogger, 'warn'>, schedule: DueTest): Promise<void> {
+  const { organization_id: organizationId, test, timezone, layers, test_planned } = schedule;
+  let next = findNextTest(test, timezone, currentTime());
+  if (test_planned) {
+    const users = usersOf(layers).map(username => ({ username, occurrence: uuidv7(currentTime()) }));
+    const pages = await claimTestPages(deps.db, organizationId, users, minAgeMs(test));
+    const actor: Actor = { ...commandLine, name: `schedule ${schedule.slug}` };
+    for (let i = 0; i < pages.length; i += pagesAtOnce) {
+      const some = pages.slice(i, i + pagesAtOnce);
+      try {
+        await Promise.all(some.map(page => sendPage({ ...deps, actor }, organizationId, schedule, page)));
+      } catch (error) {
+        const { organization, project, slug } = schedule;
+        log.warn({ err: error, schedule: `${organization}/${project}/${slug}` }, 'test pages cannot be sent');
+        next = currentTime() + againMs;
+        break;
       }
     }
-    await settleDueTest(db, organizationId, schedule, new Date(next));
   }
+  await settleDueTest(deps.db, organizationId, schedule, new Date(next));
 }
 
 /** Triggers the event for one user. Repeating it does nothing, because it is stored under the same id. */
@@ -100,29 +88,21 @@ async function sendPage(
   page: ClaimedTestPage,
 ): Promise<void> {
   const [app, evt] = test.event.split('/') as [string, string];
-  const { organization, project, application, event } =
-    (await deps.tenantCache.resolvePath({ org, prj, app, evt })) ?? {};
-  if (!organization || !project || !application || !event)
-    throw new AppError('event.not_found', `there is no event ${test.event}: give the schedule ${schedule} another one`);
+  const missing = `there is no event ${test.event}: give the schedule ${schedule} another one`;
+  const path = await requireEvent(deps, { org, prj, app, evt }, missing);
   const { username, occurrence_id: id } = page;
-  await triggerEvent(
-    deps,
-    { organization, project, application, event },
-    {
-      id,
-      context: { title: 'This is a test: please acknowledge', test: true, schedule },
-      options: {
-        recipients: [username],
-        limit_to: [username],
-        dedup_key: testPageKey(id),
-        ...(test.priority !== undefined && { priority: test.priority }),
-      },
+  await triggerEvent(deps, path, {
+    id,
+    context: { title: 'This is a test: please acknowledge', test: true, schedule },
+    options: {
+      recipients: [username],
+      limit_to: [username],
+      dedup_key: testPageKey(id),
+      ...(test.priority !== undefined && { priority: test.priority }),
     },
-  );
+  });
   await settleTestPage(deps.db, organizationId, page);
 }
-
-export type TestPageView = Awaited<ReturnType<typeof getTestPage>>;
 
 interface Of {
   organization: { id: number; slug: string };

@@ -18,16 +18,12 @@ import {
   settleActionsAcrossTenants,
 } from '../../../db/history/heartbeats/due.ts';
 import type { Batcher } from '../../../lib/load/batcher.ts';
-import { PollLoop, waitFor } from '../../../lib/process/poll-loop.ts';
+import { blockedMs, dueRound, PollLoop } from '../../../lib/process/poll-loop.ts';
 import type { Deps } from '../../deps.ts';
 import { resolve } from '../acknowledgements/acknowledgements.ts';
 import { createBatcher } from '../sources/source-store.ts';
-import { triggerEvent } from '../triggers.ts';
+import { requireEvent, triggerEvent } from '../triggers.ts';
 
-/** Less than the shortest time between a call and when the next one is missing, so that none is overlooked. */
-const lookAheadMs = 5_000;
-/** When nothing that is due may be acted on, such as while no process can receive calls. */
-const blockedMs = 1_000;
 const maxClaimed = 500;
 /** Until an action is repeated that failed for a limit, and one that fails until someone corrects the configuration. */
 const againSeconds = { limited: 5, refused: 60 };
@@ -51,7 +47,12 @@ export class HeartbeatWatch {
     this.#log = log;
     this.#options = options;
     this.#results = createBatcher(items => settleActionsAcrossTenants(deps.pool, items));
-    this.#loop = new PollLoop(() => this.#round(), { log, task: 'looking for missing heartbeats', everyMs: blockedMs });
+    const round = dueRound({
+      isPaused: options.isPaused,
+      findNextDue: withinMs => findNextDueAcrossTenants(deps.pool, withinMs),
+      processDue: () => this.#actOnDue(),
+    });
+    this.#loop = new PollLoop(round, { log, task: 'looking for missing heartbeats', everyMs: blockedMs });
   }
 
   /** Call it when calls can be received. An outage that has ended is recorded before anything is found to be missing. */
@@ -75,14 +76,11 @@ export class HeartbeatWatch {
     );
   }
 
-  /** Returns how long to wait for the next one. */
-  async #round(): Promise<number> {
-    if (this.#options.isPaused()) return lookAheadMs;
-    const waitMs = waitFor(await findNextDueAcrossTenants(this.#deps.pool, 2 * lookAheadMs), lookAheadMs);
-    if (waitMs > 0) return waitMs;
+  /** While no process can receive calls, nothing that is due may be acted on. */
+  async #actOnDue(): Promise<number> {
     const { due, claimed } = await claimDueAcrossTenants(this.#deps.pool, maxClaimed);
     await Promise.all(claimed.map(one => this.#act(one)));
-    return due === 0 ? blockedMs : 0;
+    return due;
   }
 
   /** What fails here is due again when its claim ends. */
@@ -111,20 +109,13 @@ export class HeartbeatWatch {
 /** Returns the id of the occurrence. Repeating it does nothing, because it is stored under the id of the incident. */
 async function open(deps: Deps, heartbeat: ClaimedHeartbeat): Promise<string> {
   const { organization: org, project: prj, application: app, event: evt } = heartbeat;
-  const path = await deps.tenantCache.resolvePath({ org, prj, app, evt });
-  const { organization, project, application, event } = path ?? {};
-  if (!organization || !project || !application || !event) {
-    throw new AppError('event.not_found', `there is no event ${evt}: give the heartbeat another one`);
-  }
-  return triggerEvent(
-    deps,
-    { organization, project, application, event },
-    {
-      id: heartbeat.incident_id!,
-      context: contextOf(heartbeat),
-      options: { dedup_key: `heartbeat/${heartbeat.slug}` },
-    },
-  );
+  const missing = `there is no event ${evt}: give the heartbeat another one`;
+  const path = await requireEvent(deps, { org, prj, app, evt }, missing);
+  return triggerEvent(deps, path, {
+    id: heartbeat.incident_id!,
+    context: contextOf(heartbeat),
+    options: { dedup_key: `heartbeat/${heartbeat.slug}` },
+  });
 }
 
 async function close(deps: Deps, organizationId: number, occurrence: string): Promise<void> {

@@ -18,18 +18,16 @@ import {
 } from '../../../db/history/levels/watches.ts';
 import { cancelOccurrence } from '../../../db/ledger/expand/occurrence-ends.ts';
 import { OutboundError } from '../../../lib/network/outbound.ts';
-import { PollLoop, waitFor } from '../../../lib/process/poll-loop.ts';
+import { blockedMs, dueRound, PollLoop } from '../../../lib/process/poll-loop.ts';
 import { currentTime } from '../../../lib/time/clock.ts';
 import type { PlannedChannel } from '../../../pipeline/plans.ts';
 import { openWatch } from '../../configuration/source-secrets.ts';
 import type { Deps } from '../../deps.ts';
-import { triggerEvent } from '../triggers.ts';
+import { requireEvent, triggerEvent } from '../triggers.ts';
 
-const lookAheadMs = 5_000;
 /** How often a rehearsal is looked at: at first soon, because it usually takes milliseconds. */
 const firstLookMs = 250;
 const lookEveryMs = 1_000;
-const retryMs = 1_000;
 const pingTimeoutMs = 10_000;
 /** Until a URL is called again that did not answer with success. */
 const pingAgainMs = 10_000;
@@ -38,25 +36,23 @@ const maxClaimed = 50;
 export class Watches {
   readonly #deps: Deps;
   readonly #log: Pick<FastifyBaseLogger, 'warn' | 'info' | 'error'>;
-  readonly #isPaused: () => boolean;
+  /** Does what is due. Returns how long to wait for the next one. */
+  readonly round: () => Promise<number>;
   readonly loop: PollLoop;
 
   constructor(deps: Deps, log: Pick<FastifyBaseLogger, 'warn' | 'info' | 'error'>, isPaused: () => boolean) {
     this.#deps = deps;
     this.#log = log;
-    this.#isPaused = isPaused;
-    this.loop = new PollLoop(() => this.round(), { log, task: 'looking after watches', everyMs: retryMs });
-  }
-
-  /** Does what is due. Returns how long to wait for the next one. */
-  async round(): Promise<number> {
-    if (this.#isPaused()) return lookAheadMs;
-    const waitMs = waitFor(await findNextWatchDueAcrossTenants(this.#deps.db, 2 * lookAheadMs), lookAheadMs);
-    if (waitMs > 0) return waitMs;
-    const claimed = await claimDueWatchesAcrossTenants(this.#deps.db, maxClaimed);
-    await Promise.all(claimed.map(watch => this.#step(watch)));
-    // Those that are left belong to an organization that is being moved.
-    return claimed.length > 0 ? 0 : retryMs;
+    this.round = dueRound({
+      isPaused,
+      findNextDue: withinMs => findNextWatchDueAcrossTenants(deps.db, withinMs),
+      processDue: async () => {
+        const claimed = await claimDueWatchesAcrossTenants(deps.db, maxClaimed);
+        await Promise.all(claimed.map(watch => this.#step(watch)));
+        return claimed.length;
+      },
+    });
+    this.loop = new PollLoop(this.round, { log, task: 'looking after watches', everyMs: blockedMs });
   }
 
   /** What fails here is due again when its claim ends. */
@@ -166,23 +162,16 @@ function namesOf({ organization, project, application, slug }: ClaimedWatch) {
 /** Repeating it does nothing, because the occurrence is stored under its id. */
 async function trigger(deps: Deps, watch: ClaimedWatch, id: string, deadline: Date): Promise<void> {
   const { organization: org, project: prj, application: app, event: evt, slug } = watch;
-  const path = await deps.tenantCache.resolvePath({ org, prj, app, evt });
-  const { organization, project, application, event } = path ?? {};
-  if (!organization || !project || !application || !event)
-    throw new AppError('event.not_found', `there is no event ${evt}: give the watch another one`);
-  const channels = findSilentChannels(await deps.plans.listChannels(organization.id), project.id);
+  const path = await requireEvent(deps, { org, prj, app, evt }, `there is no event ${evt}: give the watch another one`);
+  const channels = findSilentChannels(await deps.plans.listChannels(path.organization.id), path.project.id);
   if (channels.length === 0)
     throw new AppError('channel.not_found', 'there is no channel whose provider is sandbox: add one for rehearsals');
   const actor: Actor = { ...commandLine, name: `watch ${slug}` };
-  await triggerEvent(
-    { ...deps, actor },
-    { organization, project, application, event },
-    {
-      id,
-      context: { title: 'Rehearsal', rehearsal: true, watch: slug },
-      options: { channels, priority: 'urgent', expires_at: deadline.toISOString() },
-    },
-  );
+  await triggerEvent({ ...deps, actor }, path, {
+    id,
+    context: { title: 'Rehearsal', rehearsal: true, watch: slug },
+    options: { channels, priority: 'urgent', expires_at: deadline.toISOString() },
+  });
 }
 
 /**
