@@ -55,7 +55,7 @@ import { TenantCache } from './services/configuration/paths/tenant-cache.ts';
 import type { Deps } from './services/deps.ts';
 import { AcknowledgementTimes } from './services/history/acknowledgements/acknowledgement-times.ts';
 import { matchLateFeedback } from './services/history/feedback/feedback.ts';
-import { MailboxPolls } from './services/history/feedback/mailboxes.ts';
+import { pollMailboxes } from './services/history/feedback/mailboxes.ts';
 import { HeartbeatCalls } from './services/history/heartbeats/call-store.ts';
 import { HeartbeatWatch } from './services/history/heartbeats/watch.ts';
 import { CallCounter } from './services/history/levels/call-counts.ts';
@@ -324,33 +324,29 @@ export async function startService(
       feedbackEveryMs,
     ),
   ];
+  const isPaused = () => instance.isPaused;
   const outboxes =
     config.role === 'api' || config.outboxes.length === 0
       ? undefined
-      : new OutboxDrains(config.outboxes, deps, log, () => instance.isPaused);
-  const mailboxes = config.role === 'api' ? undefined : new MailboxPolls(deps, log, () => instance.isPaused);
-  const calendars = config.role === 'api' ? undefined : pollCalendars(deps, log, () => instance.isPaused);
+      : new OutboxDrains(config.outboxes, deps, log, isPaused);
   const rateGuard = new RateGuard(deps, log);
   const { mailer } = deps;
-  const guardMails =
-    mailer &&
-    new GuardMails({ ...deps, mailer }, log, {
-      isPaused: () => instance.isPaused,
-      // Required with a mail server.
-      baseUrl: config.baseUrl!,
-    });
-  const heartbeats = new HeartbeatWatch(deps, log, {
-    isPaused: () => instance.isPaused,
-    receives: config.role !== 'worker',
-  });
-  const groups = config.role === 'api' ? undefined : updateGroups(deps, log, () => instance.isPaused);
-  const scheduleWatch = watchSchedules(deps, log, () => instance.isPaused);
+  const heartbeats = new HeartbeatWatch(deps, log, { isPaused, receives: config.role !== 'worker' });
+  const groups = config.role === 'api' ? undefined : updateGroups(deps, log, isPaused);
+  const scheduleWatch = watchSchedules(deps, log, isPaused);
   const wakeShiftLoops = () => {
     scheduleWatch.wake();
     groups?.wake();
   };
-  const watches = new Watches(deps, log, () => instance.isPaused);
-  const testPages = sendTestPages(deps, log, () => instance.isPaused);
+  const loops = [
+    ...(outboxes ? [outboxes] : []),
+    // The address is required with a mail server.
+    ...(mailer ? [new GuardMails({ ...deps, mailer }, log, { isPaused, baseUrl: config.baseUrl! }).loop] : []),
+    scheduleWatch,
+    sendTestPages(deps, log, isPaused),
+    new Watches(deps, log, isPaused).loop,
+    ...(groups ? [groups, pollCalendars(deps, log, isPaused), ...pollMailboxes(deps, log, isPaused)] : []),
+  ];
   const metrics = createMetrics({
     deps,
     ...(outboxes && { outboxes }),
@@ -393,19 +389,7 @@ export async function startService(
     const engineStopped = engine?.stop(graceMs);
     // A failure is reported where it is awaited.
     engineStopped?.catch(() => {});
-    await Promise.all([
-      server.close(),
-      outboxes?.stop(),
-      mailboxes?.stop(),
-      calendars?.stop(),
-      heartbeats.stop(),
-      scheduleWatch.stop(),
-      groups?.stop(),
-      guardMails?.loop.stop(),
-      testPages.stop(),
-      watches.loop.stop(),
-      instance.stop(),
-    ]);
+    await Promise.all([server.close(), heartbeats.stop(), ...loops.map(loop => loop.stop()), instance.stop()]);
     clearTimeout(forceClose);
     clearInterval(closeIdle);
     metricsServer?.close().closeAllConnections();
@@ -426,15 +410,8 @@ export async function startService(
     await listener.start();
     await replicaReads?.replicas.start();
     await engineStarted;
-    outboxes?.start();
     rateGuard.loop.start();
-    guardMails?.loop.start();
-    scheduleWatch.start();
-    groups?.start();
-    testPages.start();
-    watches.loop.start();
-    mailboxes?.start();
-    calendars?.start();
+    for (const loop of loops) loop.start();
     const metricsAddress = metricsServer && (await listenForMetrics(metricsServer, config.metrics, log));
     if (!metricsServer && !token && !isLoopback(config.host)) {
       log.info('/metrics is closed: set METRICS_TOKEN to read it, or METRICS_PORT to serve metrics on their own port');

@@ -3,6 +3,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { AppError } from '../../core/errors.ts';
 import type { OutboxSource } from '../../core/operations/outbox.ts';
 import type { OutboxState } from '../../db/operations/outbox.ts';
+import { PollLoop } from '../../lib/process/poll-loop.ts';
 import { redact } from '../../lib/secrets/redact.ts';
 import type { Deps } from '../deps.ts';
 import { type DrainResult, Outbox } from './outbox.ts';
@@ -28,36 +29,29 @@ class Drain {
   readonly #deps: Deps;
   readonly #log: FastifyBaseLogger;
   readonly #isHeld: () => boolean;
-  readonly #stopping = new AbortController();
+  readonly #loop: PollLoop;
   #lastRowAt = Number.NEGATIVE_INFINITY;
   #stateReadAt = Number.NEGATIVE_INFINITY;
   #failures = 0;
   /** The code of the error that blocks the outbox, which is logged once. */
   #blockedBy: string | undefined;
-  #running: Promise<void> | undefined;
 
   constructor(source: OutboxSource, deps: Deps, log: FastifyBaseLogger, isHeld: () => boolean) {
     this.outbox = new Outbox(source);
     this.#deps = deps;
     this.#isHeld = isHeld;
     this.#log = log.child({ outbox: source.name });
+    const round = () => this.#round().catch(error => this.#failed(error));
+    this.#loop = new PollLoop(round, { log: this.#log, task: 'draining the outbox', everyMs: pollMs.idle });
   }
 
   start(): void {
-    this.#running = this.#run();
+    this.#loop.start();
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#running;
+    await this.#loop.stop();
     await this.outbox.close();
-  }
-
-  async #run(): Promise<void> {
-    while (!this.#stopping.signal.aborted) {
-      const waitMs = await this.#round().catch(error => this.#failed(error));
-      await sleepUntilAborted(waitMs, this.#stopping.signal);
-    }
   }
 
   /** Returns how many milliseconds to wait before the next round. */
@@ -130,17 +124,4 @@ export class OutboxDrains {
   listStatuses(): { source: OutboxSource; status: DrainStatus }[] {
     return this.#drains.map(({ outbox, status }) => ({ source: outbox.source, status }));
   }
-}
-
-function sleepUntilAborted(ms: number, stopping: AbortSignal): Promise<void> {
-  return new Promise(resolve => {
-    const end = () => {
-      clearTimeout(timer);
-      stopping.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    stopping.addEventListener('abort', end);
-    if (stopping.aborted) end();
-  });
 }

@@ -146,21 +146,9 @@ async function readMail({ mailReader }: PollDeps, organizationId: number, bytes:
   }
 }
 
-/** Polls for as long as the service runs. */
-export class MailboxPolls {
-  readonly #loops: (ClaimLoop<rows.ClaimedMailbox> | PollLoop)[];
-
-  constructor(deps: PollDeps, log: FastifyBaseLogger, isHeld: () => boolean) {
-    const add = async () => (isHeld() ? undefined : addMailboxes(deps));
-    const options = { log, task: 'adding mailboxes', everyMs: pollEvery.addMs };
-    this.#loops = [new PollLoop(add, options), readMailboxes(deps, log, isHeld)];
-  }
-
-  start(): void {
-    for (const loop of this.#loops) loop.start();
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all(this.#loops.map(loop => loop.stop()));
-  }
+/** Adds and reads mailboxes for as long as the service runs. */
+export function pollMailboxes(deps: PollDeps, log: FastifyBaseLogger, isHeld: () => boolean) {
+  const add = async () => (isHeld() ? undefined : addMailboxes(deps));
+  const options = { log, task: 'adding mailboxes', everyMs: pollEvery.addMs };
+  return [new PollLoop(add, options), readMailboxes(deps, log, isHeld)];
 }
