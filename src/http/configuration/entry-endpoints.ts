@@ -1,9 +1,12 @@
 /** The five alike endpoints of a configuration noun: list, create, retrieve, update and delete. */
-import type { Static, TSchema } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { type EntryOf, nouns, parentOf, sectionOf } from '../../core/configuration/document.ts';
-import { type ChangesOf, changesSchemaOf, newSchemaOf } from '../../core/configuration/entries.ts';
+import { type ChangesOf, changesSchemaOf, newSchemaOf, responseFieldsOf } from '../../core/configuration/entries.ts';
+import { pickFields } from '../../core/configuration/nouns/noun.ts';
+import type { Slugs } from '../../db/configuration/organizations.ts';
 import { listRows, type RowNoun } from '../../db/configuration/rows.ts';
 import * as entries from '../../services/configuration/entries.ts';
+import type { Deps } from '../../services/deps.ts';
 import type { PathParameterName, SomeResources } from '../resolve.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
 import { apiPathOf, type Call, list, type Page, plain, slugsOf } from '../server/route.ts';
@@ -154,6 +157,73 @@ export function entryEndpoints<
       },
     }),
   };
+}
+
+interface AddressedDefinition<N extends 'source' | 'heartbeat', Form extends object> {
+  kind: entries.Kind<N, Form>;
+  tag: string;
+  token: TSchema;
+  url: TSchema;
+  /** Returns the path of the URL. */
+  urlPath: (token: string) => string;
+  create: (deps: Deps, slugs: Slugs, entry: EntryOf<N>) => Promise<Form & { token: string }>;
+  update: (
+    deps: Deps,
+    slugs: Slugs,
+    id: number,
+    changes: ChangesOf<EntryOf<N>>,
+    check: entries.Precondition<Form>,
+  ) => Promise<Form & { token?: string }>;
+  descriptions: { create: string; update: string; delete: string };
+}
+
+/** Returns the endpoints of a noun whose address is a secret: it is in the answers only when the token in it is new. */
+export function addressedEndpoints<N extends 'source' | 'heartbeat', Form extends object>({
+  kind,
+  tag,
+  token,
+  url,
+  urlPath,
+  create,
+  update,
+  descriptions,
+}: AddressedDefinition<N, Form>) {
+  const noun = nouns[kind.noun];
+  const name = capitalize(kind.noun);
+  const own = responseFieldsOf(noun);
+  const fieldsOf = (form: object) => pickFields(noun, form as never) as never;
+  const show = ({ link }: Call, { token, ...form }: Form & { token?: string }) =>
+    ({ ...(fieldsOf(form) as object), ...(token && { token, url: link(urlPath(token)) }) }) as never;
+  const changed = Type.Object(
+    { ...own, token: Type.Optional(token), url: Type.Optional(url) },
+    { $id: `Changed${name}` },
+  );
+  const entry = entryEndpoints(['org', 'prj', 'app'], kind.noun, {
+    kind,
+    tag,
+    at: sectionOf(kind.noun)!,
+    answer: Type.Object(own, { $id: name }),
+    answers: { create: Type.Object({ ...own, token, url }, { $id: `Created${name}` }), update: changed },
+    create: call => create(call.deps, slugsOf(call), call.body),
+    update: (call, id, check) => update(call.deps, slugsOf(call), id, call.body, check),
+    show,
+    showRow: (_, row) => fieldsOf(row),
+    tagOf: fieldsOf,
+    descriptions,
+  });
+  const rotate = plain(['org', 'prj', 'app', kind.noun], {
+    id: `rotate${name}Token`,
+    summary: `Rotate token of ${kind.noun}`,
+    description: 'Returns a new address. The previous one is answered with 404 from now on.',
+    tag,
+    status: 200,
+    answer: changed,
+    handle: (async (call: EntryCall & Record<N, { id: number }>) => {
+      const { id } = call[kind.noun];
+      return show(call, await update(call.deps, slugsOf(call), id, { token: null } as never, () => {}));
+    }) as never,
+  });
+  return { entry, rotate };
 }
 
 function capitalize(text: string): string {

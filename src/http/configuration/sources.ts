@@ -1,27 +1,19 @@
 import { Type } from 'typebox';
 import { responseFieldsOf } from '../../core/configuration/entries.ts';
-import { pickFields } from '../../core/configuration/nouns/noun.ts';
 import { source as noun } from '../../core/configuration/nouns/source.ts';
 import { setupOf } from '../../core/sources/setup.ts';
 import * as queries from '../../db/history/sources/sources.ts';
 import * as sources from '../../services/configuration/sources.ts';
-import { list, plain, slugsOf } from '../server/route.ts';
+import { list, plain } from '../server/route.ts';
 import { nullable } from '../server/schemas.ts';
-import { entryEndpoints } from './entry-endpoints.ts';
+import { addressedEndpoints } from './entry-endpoints.ts';
 
 const tag = 'Sources';
 
-const own = responseFieldsOf(noun);
 const address = {
   token: Type.String({ description: 'Also the integration key for clients of PagerDuty and Opsgenie.' }),
   url: Type.String({ description: 'Where the sender posts its alerts.' }),
 };
-const Source = Type.Object(own, { $id: 'Source' });
-const CreatedSource = Type.Object({ ...own, ...address }, { $id: 'CreatedSource' });
-const ChangedSource = Type.Object(
-  { ...own, token: Type.Optional(address.token), url: Type.Optional(address.url) },
-  { $id: 'ChangedSource' },
-);
 const SourceAddress = Type.Object(
   {
     ...address,
@@ -31,20 +23,15 @@ const SourceAddress = Type.Object(
   { $id: 'SourceAddress' },
 );
 
-export const entry = entryEndpoints(['org', 'prj', 'app'], 'source', {
+const urlPath = (token: string) => `/in/${token}/`;
+
+export const { entry, rotate: rotateSourceToken } = addressedEndpoints({
   kind: sources.source,
   tag,
-  at: 'sources',
-  answer: Source,
-  answers: { create: CreatedSource, update: ChangedSource },
-  create: call => sources.createSource(call.deps, slugsOf(call), call.body),
-  update: (call, id, check) => sources.updateSource(call.deps, slugsOf(call), id, call.body, check),
-  show: ({ link }, { token, ...source }: sources.Source & { token?: string }) => ({
-    ...pickFields(noun, source),
-    ...(token && { token, url: link(`/in/${token}/`) }),
-  }),
-  showRow: (_, row) => pickFields(noun, row as never) as never,
-  tagOf: source => pickFields(noun, source),
+  ...address,
+  urlPath,
+  create: sources.createSource,
+  update: sources.updateSource,
   descriptions: {
     create:
       'The sender can post to its address at once. Each of its alerts triggers the event of the first route that applies.',
@@ -65,7 +52,7 @@ export const listOrganizationSources = list(['org'], {
       application: Type.String({ description: 'Slug.' }),
       slug: Type.String(),
       name: Type.String(),
-      use: own.use,
+      use: responseFieldsOf(noun).use,
       last_received_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
         description: 'Null: nothing in the last 7 days.',
       }),
@@ -90,7 +77,7 @@ export const retrieveSourceAddress = plain(['org', 'prj', 'app', 'source'], {
   answer: SourceAddress,
   handle: ({ deps, organization, source, link }) => {
     const { token, ...secrets } = sources.readSourceSecrets(deps, organization.id, source);
-    return { token, url: link(`/in/${token}/`), ...secrets };
+    return { token, url: link(urlPath(token)), ...secrets };
   },
 });
 
@@ -115,25 +102,5 @@ export const retrieveSourceSetup = plain(['org', 'prj', 'app', 'source'], {
     const { token, has_secret } = sources.readSourceSecrets(deps, organization.id, source);
     const mailName = sources.mailNameOfSource(deps, organization.id, source.id, token);
     return setupOf({ base: link(''), token, mailName, hasSecret: has_secret, use: source.use });
-  },
-});
-
-export const rotateSourceToken = plain(['org', 'prj', 'app', 'source'], {
-  id: 'rotateSourceToken',
-  summary: 'Rotate token of source',
-  description: 'Returns a new address. The previous one is answered with 404 from now on.',
-  tag,
-  status: 200,
-  answer: ChangedSource,
-  handle: async call => {
-    const { source, link } = call;
-    const { token, ...changed } = await sources.updateSource(
-      call.deps,
-      slugsOf(call),
-      source.id,
-      { token: null },
-      () => {},
-    );
-    return { ...pickFields(noun, changed), token: token!, url: link(`/in/${token}/`) };
   },
 });

@@ -1,20 +1,16 @@
 import { Type } from 'typebox';
-import { responseFieldsOf } from '../../../core/configuration/entries.ts';
-import { heartbeat as noun } from '../../../core/configuration/nouns/heartbeat.ts';
-import { pickFields } from '../../../core/configuration/nouns/noun.ts';
 import { heartbeatLimits } from '../../../core/heartbeats/rhythm.ts';
 import { callKinds, heartbeatReasons, shownStates } from '../../../core/heartbeats/state.ts';
 import { timeOfUuid } from '../../../core/ids.ts';
 import { listCalls } from '../../../db/history/heartbeats/calls.ts';
 import { gone } from '../../../services/configuration/entries.ts';
 import * as heartbeats from '../../../services/configuration/heartbeats.ts';
-import { entryEndpoints } from '../../configuration/entry-endpoints.ts';
-import { history, list, plain, slugsOf } from '../../server/route.ts';
+import { addressedEndpoints } from '../../configuration/entry-endpoints.ts';
+import { history, list, plain } from '../../server/route.ts';
 import { nullable, time } from '../../server/schemas.ts';
 
 const tag = 'Heartbeats';
 
-const own = responseFieldsOf(noun);
 const address = {
   token: Type.String({ description: 'The secret part of the address.' }),
   url: Type.String({
@@ -23,30 +19,17 @@ const address = {
       'and /log for a message.',
   }),
 };
-const Heartbeat = Type.Object(own, { $id: 'Heartbeat' });
-const CreatedHeartbeat = Type.Object({ ...own, ...address }, { $id: 'CreatedHeartbeat' });
-const ChangedHeartbeat = Type.Object(
-  { ...own, token: Type.Optional(address.token), url: Type.Optional(address.url) },
-  { $id: 'ChangedHeartbeat' },
-);
 const HeartbeatAddress = Type.Object(address, { $id: 'HeartbeatAddress' });
 
 const urlPath = (token: string) => `/ping/${token}`;
 
-export const entry = entryEndpoints(['org', 'prj', 'app'], 'heartbeat', {
+export const { entry, rotate: rotateHeartbeatToken } = addressedEndpoints({
   kind: heartbeats.heartbeat,
   tag,
-  at: 'heartbeats',
-  answer: Heartbeat,
-  answers: { create: CreatedHeartbeat, update: ChangedHeartbeat },
-  create: call => heartbeats.createHeartbeat(call.deps, slugsOf(call), call.body),
-  update: (call, id, check) => heartbeats.updateHeartbeat(call.deps, slugsOf(call), id, call.body, check),
-  show: ({ link }, { token, ...heartbeat }: heartbeats.Heartbeat & { token?: string }) => ({
-    ...pickFields(noun, heartbeat),
-    ...(token && { token, url: link(urlPath(token)) }),
-  }),
-  showRow: (_, row) => pickFields(noun, row as never) as never,
-  tagOf: heartbeat => pickFields(noun, heartbeat),
+  ...address,
+  urlPath,
+  create: heartbeats.createHeartbeat,
+  update: heartbeats.updateHeartbeat,
   descriptions: {
     create:
       'It waits for its first call. From then on, a call that is missing triggers the event, and the next one resolves it.',
@@ -115,26 +98,6 @@ export const retrieveHeartbeatAddress = plain(['org', 'prj', 'app', 'heartbeat']
   handle: ({ deps, organization, heartbeat, link }) => {
     const token = heartbeats.readHeartbeatToken(deps, organization.id, heartbeat);
     return { token, url: link(urlPath(token)) };
-  },
-});
-
-export const rotateHeartbeatToken = plain(['org', 'prj', 'app', 'heartbeat'], {
-  id: 'rotateHeartbeatToken',
-  summary: 'Rotate token of heartbeat',
-  description: 'Returns a new address. The previous one is answered with 404 from now on.',
-  tag,
-  status: 200,
-  answer: ChangedHeartbeat,
-  handle: async call => {
-    const { heartbeat, link } = call;
-    const { token, ...changed } = await heartbeats.updateHeartbeat(
-      call.deps,
-      slugsOf(call),
-      heartbeat.id,
-      { token: null },
-      () => {},
-    );
-    return { ...pickFields(noun, changed), token: token!, url: link(urlPath(token!)) };
   },
 });
 
