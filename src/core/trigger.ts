@@ -8,6 +8,9 @@ import { fold, limits } from './text/text.ts';
 
 export const priorities = ['urgent', 'normal', 'bulk'] as const;
 export type Priority = (typeof priorities)[number];
+/** Indexes in `priorities`. */
+export const urgent = priorities.indexOf('urgent');
+export const bulk = priorities.indexOf('bulk');
 
 const names = (description: string) =>
   Type.Array(Type.String({ minLength: 1, maxLength: limits.subscription }), { maxItems: 10_000, description });
@@ -83,11 +86,11 @@ interface Timing {
   priority: number;
 }
 
-const [normal, bulk] = [priorities.indexOf('normal'), priorities.indexOf('bulk')];
+const normal = priorities.indexOf('normal');
 
 /** Takes an index in `priorities`. */
 export function isUrgent(priority: number | null): boolean {
-  return priority === priorities.indexOf('urgent');
+  return priority === urgent;
 }
 
 /**

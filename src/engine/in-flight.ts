@@ -6,7 +6,7 @@
  *
  * The faster messages are sent, the more may be in flight, so that a crash leaves at most half a second of work.
  */
-import { priorities } from '../core/trigger.ts';
+import { bulk, priorities } from '../core/trigger.ts';
 import type { Delivery } from '../db/ledger/deliver/deliveries.ts';
 import type { Shares } from '../db/ledger/round-robin.ts';
 
@@ -32,7 +32,6 @@ const minClaim = 64;
  */
 const newcomerShare = 16;
 const maxOverdraft = 4;
-const bulk = priorities.indexOf('bulk');
 
 interface Counts {
   total: number;

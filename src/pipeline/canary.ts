@@ -11,7 +11,7 @@ import {
   type Sampled,
   variantFor,
 } from '../core/decision/guards/canary.ts';
-import { priorities, priorityOf, type TriggerOptions } from '../core/trigger.ts';
+import { priorityOf, type TriggerOptions, urgent } from '../core/trigger.ts';
 import { type Cursor, isStart, startCursor } from '../db/ledger/cursor.ts';
 import {
   countRecipients,
@@ -24,8 +24,6 @@ import {
 import type { EventPlan, PlannedNotification } from './event-plan.ts';
 import type { Plans } from './plans.ts';
 import type { RecipientReader } from './recipients.ts';
-
-const urgent = priorities.indexOf('urgent');
 
 /** Returns whether the recipients of a notification are sampled: not of a dry run, and urgent messages do not wait. */
 export function hasCanary({ canary, priority }: PlannedNotification, options: TriggerOptions): boolean {

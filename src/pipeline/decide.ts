@@ -10,15 +10,13 @@ import {
 import type { VariantName } from '../core/decision/guards/variants.ts';
 import { decidePersonal } from '../core/decision/personal.ts';
 import type { JsonObject } from '../core/json.ts';
-import { priorities, priorityOf, type TriggerOptions } from '../core/trigger.ts';
+import { priorityOf, type TriggerOptions, urgent } from '../core/trigger.ts';
 import type { RecipientRecord } from '../db/audience/recipients.ts';
 import type { Cursor } from '../db/ledger/cursor.ts';
 import { slices } from '../lib/load/slices.ts';
 import { type EventPlan, type PlannedNotification, planDeleted } from './event-plan.ts';
 import type { PlannedChannel, Plans } from './plans.ts';
 import { type RecipientReader, sourcesOf } from './recipients.ts';
-
-const urgent = priorities.indexOf('urgent');
 
 export interface RecipientDecision {
   notification: PlannedNotification;

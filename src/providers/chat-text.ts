@@ -18,11 +18,6 @@ function boundaryBefore(text: string, end: number): number {
   return /[\ud800-\udbff]/.test(text[end - 1] ?? '') ? end - 1 : end;
 }
 
-/** For Slack's markup and Telegram's HTML: both require these three escapes, and support no others. */
-export function escapeAngles(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-}
-
 /** Returns the title unless it is only the first line of the text, which a message without a title gets. */
 export function headingOf({ title, text }: Content): string {
   const [line = ''] = text.split('\n', 1);

@@ -6,7 +6,7 @@
 import { stopsChannel } from '../audience/suppressions.ts';
 import { isBulk } from '../feedback/reputation.ts';
 import { addressKind } from '../text/text.ts';
-import { priorities } from '../trigger.ts';
+import { urgent } from '../trigger.ts';
 import { isBundleId } from './bundle.ts';
 import {
   type DecisionChannel,
@@ -23,8 +23,6 @@ import type { Topic } from './preferences.ts';
 import type { QuietHours } from './quiet-hours.ts';
 import { describeSilence, type SilenceHit, type Silences } from './silences.ts';
 import { giveUpMs } from './steps.ts';
-
-const urgent = priorities.indexOf('urgent');
 
 interface OccurrenceEnd {
   cancelled_at: Date | null;

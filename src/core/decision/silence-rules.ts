@@ -1,6 +1,7 @@
 /** What a silence consists of, and which rules it has to follow. */
 import { type Static, Type } from 'typebox';
 import { durationPattern, findStartMistake } from '../durations.ts';
+import { time } from '../optional.ts';
 import { limits, singleLine } from '../text/text.ts';
 import { findQuietMistakes, isTimezone, notATimezone, QuietHours } from './quiet-hours.ts';
 
@@ -51,8 +52,6 @@ export const Recurrence = Type.Object(
   { additionalProperties: false },
 );
 export type Recurrence = Static<typeof Recurrence>;
-
-const time = (description: string) => Type.Unsafe<Date | string>({ type: 'string', format: 'date-time', description });
 
 /** What a caller names: what matches, and wherein. */
 export const silenceTarget = {

@@ -3,7 +3,7 @@
  * Then bulk messages are held until a person resumes the channel.
  */
 import type { Category } from '../configuration/nouns/category.ts';
-import { priorities } from '../trigger.ts';
+import { bulk } from '../trigger.ts';
 
 export const reputationWindow = {
   hours: 24,
@@ -48,8 +48,6 @@ export function findBreach(reputation: Reputation, limits: ReputationLimits): st
   ];
   return breaches.length === 0 ? undefined : breaches.join(', and ');
 }
-
-const bulk = priorities.indexOf('bulk');
 
 /** Returns whether the guard may hold a message: it has bulk priority, and its category is not required. */
 export function isBulk({ priority }: { priority: number }, { kind }: Pick<Category, 'kind'>): boolean {

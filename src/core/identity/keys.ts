@@ -2,8 +2,9 @@
  * API keys have the form bf_<id>_<secret>. The prefix lets secret scanners recognize them. The last six characters of the
  * secret are a checksum, so that mistyped or made-up keys are rejected without a database query.
  */
-import { hash, randomInt, timingSafeEqual } from 'node:crypto';
+import { randomInt, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { sha256 } from './tokens.ts';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const idLength = 12;
@@ -35,10 +36,6 @@ export function parseKey(text: string): KeyParts | undefined {
 
 export function secretsMatch(a: Buffer, b: Buffer): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
-}
-
-function sha256(text: string): Buffer {
-  return hash('sha256', text, 'buffer');
 }
 
 function checksum(id: string, random: string): string {

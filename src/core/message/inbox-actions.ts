@@ -3,17 +3,11 @@
  * or acknowledges the occurrence.
  */
 import { type Static, Type } from 'typebox';
+import { Slug } from '../configuration/nouns/schemas.ts';
 import { AppError } from '../errors.ts';
 import { optionalString } from '../optional.ts';
-import { limits, slugPattern } from '../text/text.ts';
 
 const actionLimits = { actions: 3, label: 200, url: 2_048 };
-
-const Slug = Type.String({
-  maxLength: limits.slug,
-  pattern: slugPattern,
-  patternHint: 'must be lower-case letters and digits, with single dashes or underscores between them',
-});
 
 export const ActionEntry = Type.Object(
   {

@@ -1,6 +1,6 @@
 /** Absences: times at which a user is away. They never change who is on call. */
 import { type Static, Type } from 'typebox';
-import { optionalString } from '../optional.ts';
+import { optionalString, time } from '../optional.ts';
 import { limits, singleLine } from '../text/text.ts';
 import { dayMs } from './zone.ts';
 
@@ -17,8 +17,6 @@ export const absenceLimits = {
   /** Absences that are shown with shifts. */
   shown: 1_000,
 } as const;
-
-const time = (description: string) => Type.Unsafe<Date | string>({ type: 'string', format: 'date-time', description });
 
 export const NewAbsence = Type.Object(
   {

@@ -53,6 +53,7 @@ export function* listDuties(
   return duties.slice(0, max);
 }
 
-function isSame(a: readonly string[], b: readonly string[]): boolean {
+/** Returns whether the same users are on call. */
+export function isSame(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((user, i) => user === b[i]);
 }

@@ -1,7 +1,7 @@
 /** Overrides: someone takes, gives or covers a shift. */
 import { type Static, Type } from 'typebox';
 import { durationPattern, findStartMistake } from '../durations.ts';
-import { optionalString } from '../optional.ts';
+import { optionalString, time } from '../optional.ts';
 import { limits, singleLine } from '../text/text.ts';
 import { dayMs } from './zone.ts';
 
@@ -20,7 +20,6 @@ export const overrideLimits = {
 export const overrideStates = ['active', 'planned', 'ended'] as const;
 export type OverrideState = (typeof overrideStates)[number];
 
-const time = (description: string) => Type.Unsafe<Date | string>({ type: 'string', format: 'date-time', description });
 const username = { minLength: 1, maxLength: limits.email };
 
 export const NewOverride = Type.Object(

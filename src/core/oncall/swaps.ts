@@ -1,6 +1,6 @@
 /** Swaps: a user asks others to take a shift. The first who accepts gets it, by an override. */
 import { type Static, Type } from 'typebox';
-import { optionalString } from '../optional.ts';
+import { optionalString, time } from '../optional.ts';
 import { limits, singleLine } from '../text/text.ts';
 import { overrideLimits } from './overrides.ts';
 import { dayMs } from './zone.ts';
@@ -17,7 +17,6 @@ export const swapLimits = {
 export const swapStates = ['open', 'accepted', 'withdrawn', 'expired'] as const;
 export type SwapState = (typeof swapStates)[number];
 
-const time = (description: string) => Type.Unsafe<Date | string>({ type: 'string', format: 'date-time', description });
 const username = { minLength: 1, maxLength: limits.email };
 
 export const NewSwap = Type.Object(

@@ -1,4 +1,5 @@
 /** Who is on call after the next changes. Looking ahead is bounded: a schedule may change every hour, or never again. */
+import { isSame } from './duties.ts';
 import { type CompiledSchedule, listShifts, type Shift, whoIsOnCall } from './schedule.ts';
 import { dayMs } from './zone.ts';
 
@@ -47,8 +48,4 @@ function afterChanges(shifts: readonly Shift[], current: readonly string[], offs
     if (--left === 0) return shift;
   }
   return undefined;
-}
-
-function isSame(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((user, i) => user === b[i]);
 }

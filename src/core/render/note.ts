@@ -1,5 +1,6 @@
 /** Adds a line to a rendered message, in all of its forms. */
 import { isObject } from '../json.ts';
+import { escapeAngles } from '../text/text.ts';
 import { escapeForChat, isChatMedium } from './markdown/chat.ts';
 import type { Content } from './render.ts';
 
@@ -12,7 +13,7 @@ export function addNote({ actions: _, ...content }: Content, note: string, mediu
   if (content.markup !== undefined) {
     added.markup = below(content.markup, isChatMedium(medium) ? escapeForChat(medium, note) : note);
   }
-  if (content.html !== undefined) added.html = `${content.html}<p>${escapeHtml(note)}</p>`;
+  if (content.html !== undefined) added.html = `${content.html}<p>${escapeAngles(note)}</p>`;
   if (Array.isArray(content.card)) {
     const block = { type: 'context', elements: [{ type: 'plain_text', text: note }] };
     added.card = [...content.card.slice(0, maxBlocks - 1), block];
@@ -28,8 +29,4 @@ export function addNote({ actions: _, ...content }: Content, note: string, mediu
 
 function below(text: string, note: string): string {
   return text.trim() === '' ? note : `${text}\n\n${note}`;
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -118,3 +118,8 @@ export function normalizeLocale(text: string): string | undefined {
     return undefined;
   }
 }
+
+/** For text between HTML tags, for Slack's markup and Telegram's HTML: the latter support no other escapes. */
+export function escapeAngles(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { PauseCause } from '../../core/decision/guards/rate-guard.ts';
-import { priorities } from '../../core/trigger.ts';
+import { urgent } from '../../core/trigger.ts';
 import type { Db } from '../connection/pool.ts';
 
 export type Pausable = 'organization' | 'project' | 'application' | 'event' | 'channel' | 'key';
@@ -19,8 +19,6 @@ const holders = [
   ['organizations', 'organization_id', 'organization'],
   ['keys', 'key_id', 'key'],
 ] as const;
-
-const urgent = priorities.indexOf('urgent');
 
 /** SQL text: whether a pause of the rate guard holds the occurrence, which goes on if it is urgent. */
 const guardHolds = (occurrence: string) =>

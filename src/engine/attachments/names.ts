@@ -1,6 +1,7 @@
 /** Names files in a message whose provider cannot send them. */
 import type { Json } from '../../core/json.ts';
 import type { Content } from '../../core/render/render.ts';
+import { escapeAngles } from '../../core/text/text.ts';
 
 export function nameFiles(content: Content, files: readonly string[]): Content {
   const line = `Attachments: ${files.join(', ')}`;
@@ -8,9 +9,9 @@ export function nameFiles(content: Content, files: readonly string[]): Content {
   return {
     ...content,
     text: `${text}\n\n${line}`.trim(),
-    ...(markup !== undefined && { markup: `${markup}\n\n${escapeHtml(line)}` }),
+    ...(markup !== undefined && { markup: `${markup}\n\n${escapeAngles(line)}` }),
     // Only chats get here, whose HTML is a fragment.
-    ...(html !== undefined && { html: `${html}<p>${escapeHtml(line)}</p>` }),
+    ...(html !== undefined && { html: `${html}<p>${escapeAngles(line)}</p>` }),
     ...(card !== undefined && { card: addToCard(card, line) }),
   };
 }
@@ -20,8 +21,4 @@ function addToCard(card: Json, line: string): Json {
   if (Array.isArray(card)) return [...card, { type: 'section', text: { type: 'plain_text', text: line } }];
   if (card === null || typeof card !== 'object' || !Array.isArray(card.body)) return card;
   return { ...card, body: [...card.body, { type: 'TextBlock', text: line, wrap: true }] };
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

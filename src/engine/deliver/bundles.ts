@@ -5,7 +5,7 @@
 import type pg from 'pg';
 import { bundleLimits, isBundled } from '../../core/decision/bundle.ts';
 import { recheck } from '../../core/decision/recheck.ts';
-import { priorities } from '../../core/trigger.ts';
+import { urgent } from '../../core/trigger.ts';
 import { inLedgerTransaction } from '../../db/connection/transaction.ts';
 import type { Delivery } from '../../db/ledger/deliver/deliveries.ts';
 import {
@@ -22,7 +22,6 @@ import type { SendContext } from './message.ts';
 
 /** Alerts that are put into bundles in one transaction. */
 const maxPerBatch = 500;
-const urgent = priorities.indexOf('urgent');
 
 /** An alert that has waited, and is due now. */
 export interface LateAlert {

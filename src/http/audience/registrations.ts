@@ -6,11 +6,9 @@ import { limits } from '../../core/text/text.ts';
 import * as queries from '../../db/audience/registrations.ts';
 import * as registrations from '../../services/audience/registrations.ts';
 import { endpoints } from '../server/route.ts';
-import { customFields, nameOfUser, nullable, nullableText, timestamp, User } from '../server/schemas.ts';
+import { closed, customFields, nameOfUser, nullable, nullableText, timestamp, User } from '../server/schemas.ts';
 
 const { list, plain } = endpoints('Users');
-
-const closed = { additionalProperties: false } as const;
 
 const NewRegistration = Type.Object(
   {

@@ -1,7 +1,9 @@
 /** https://spec.matrix.org/latest/client-server-api/#put_matrixclientv3roomsroomidsendeventtypetxnid */
+
 import { optionalBoolean, optionalString } from '../../core/optional.ts';
 import type { Content } from '../../core/render/render.ts';
-import { escapeAngles, headingOf, toPlainText, truncateBytes } from '../chat-text.ts';
+import { escapeAngles } from '../../core/text/text.ts';
+import { headingOf, toPlainText, truncateBytes } from '../chat-text.ts';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
 import { uploadFailure } from '../http-files.ts';
 import { bearer, field, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';

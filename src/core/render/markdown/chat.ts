@@ -4,6 +4,7 @@
  * which need no escaping: markdown-slack.ts.)
  */
 
+import { escapeAngles } from '../../text/text.ts';
 import { joinParts, type Values } from '../template/slots.ts';
 import type { Block } from './markdown.ts';
 import { type InlineFormat, linkAsText, prefixLines, renderInlines, tableAsText } from './text.ts';
@@ -33,8 +34,6 @@ function wrapTrimmed(mark: string): (inner: string) => string {
     return inner.slice(0, start) + mark + oneLine(text) + mark + inner.slice(start + text.length);
   };
 }
-
-const escapeAngles = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
 const slack: Dialect = {
   text: text =>

@@ -1,5 +1,5 @@
 /** https://docs.slack.dev/reference/interaction-payloads/block_actions-payload, and https://docs.slack.dev/authentication/verifying-requests-from-slack */
-import { escapeAngles } from '../../chat-text.ts';
+import { escapeAngles } from '../../../core/text/text.ts';
 import { parseObject, pick, readForm } from '../../feedback/payload.ts';
 import { checkSignature, checkTime, hmac, shortWindowMs } from '../../feedback/signatures.ts';
 import { join } from '../../fields.ts';

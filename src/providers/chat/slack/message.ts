@@ -1,5 +1,6 @@
 import type { Content } from '../../../core/render/render.ts';
-import { breakMentions, escapeAngles, headingOf, paragraphs, truncate } from '../../chat-text.ts';
+import { escapeAngles } from '../../../core/text/text.ts';
+import { breakMentions, headingOf, paragraphs, truncate } from '../../chat-text.ts';
 import type { ShownButton } from '../../interactions.ts';
 import { maxCharacters } from '../../limits.ts';
 import { toActionsBlock } from './interactions.ts';

@@ -1,8 +1,10 @@
 /** https://core.telegram.org/bots/api#sendmessage */
+
 import { Type } from 'typebox';
 import { optionalBoolean, optionalString } from '../../../core/optional.ts';
 import type { Content } from '../../../core/render/render.ts';
-import { breakMentions, escapeAngles, headingOf, paragraphs, truncate } from '../../chat-text.ts';
+import { escapeAngles } from '../../../core/text/text.ts';
+import { breakMentions, headingOf, paragraphs, truncate } from '../../chat-text.ts';
 import { endpoint, join, TimeoutMs } from '../../fields.ts';
 import { type FormField, fileField, partFailure, toForm } from '../../http-files.ts';
 import {

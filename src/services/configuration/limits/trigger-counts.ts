@@ -1,8 +1,7 @@
 /** Counts the triggers that this process accepts, by event and key, in memory: nothing is read or written for a trigger. */
-import { priorities } from '../../../core/trigger.ts';
+import { urgent } from '../../../core/trigger.ts';
 import type { ResolvedPath } from '../../../db/configuration/organizations.ts';
 
-const urgent = priorities.indexOf('urgent');
 /** Further ones are not counted until others are idle. */
 const maxCounts = 50_000;
 
