@@ -7,7 +7,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { uuidv7 } from '../../src/core/ids.ts';
 import { dayMs } from '../../src/core/oncall/zone.ts';
 import {
-  addAbsenceCalendar,
   claimCalendarAcrossTenants,
   countAbsenceCalendars,
   findAbsenceCalendar,
@@ -60,6 +59,7 @@ import {
   storeLook,
 } from '../../src/db/audience/on-call/watches.ts';
 import { endCode, listAwaitingCode, takeAttempt, takeCode } from '../../src/db/audience/verification.ts';
+import { insert } from '../../src/db/connection/insert.ts';
 import { createPartitions } from '../../src/db/connection/partitions.ts';
 import { type Database, openDatabase } from '../../src/db/connection/pool.ts';
 import { listUnresolved } from '../../src/db/history/sources/incidents.ts';
@@ -215,7 +215,7 @@ const statements: Record<string, { max: number; isAnalyzed?: true; run: () => Pr
   'calendars that fail': {
     max: 20,
     run: async () => {
-      await addAbsenceCalendar(open.db, organization, {
+      await insert(open.db, organization, 'absence_calendars', {
         ...{ user_id: first, secrets: Buffer.of(1), host: 'calendar.acme.test', words: [], created_by: 'ann' },
       });
       await open.pool.query(`update absence_calendars set failing_since = '2020-01-01' where id = 1`);

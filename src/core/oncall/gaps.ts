@@ -3,6 +3,7 @@
  * is known of these people.
  */
 import type { Duty } from './duties.ts';
+import { type Interval, joinIntervals } from './report.ts';
 import { dayMs } from './zone.ts';
 
 export const gapLimits = {
@@ -29,12 +30,7 @@ export const gapKinds = [
 ] as const;
 export type GapKind = (typeof gapKinds)[number];
 
-interface Span {
-  from: number;
-  until: number;
-}
-
-export interface Gap extends Span {
+export interface Gap extends Interval {
   kind: GapKind;
   /** Username; null: the gap is that no one is on call. */
   user: string | null;
@@ -52,7 +48,7 @@ export interface Readiness {
   ruled: readonly string[];
   /** Channel types of verified addresses. */
   verified: readonly string[];
-  absences: readonly Span[];
+  absences: readonly Interval[];
   /** When a test page was last confirmed; null: never. */
   testedAt: number | null;
 }
@@ -77,7 +73,7 @@ export function findGaps(
   const noOne = (who: string, isEmpty: (users: readonly string[]) => boolean) =>
     isCovered
       ? []
-      : join(duties.filter(({ users }) => isEmpty(users))).map(span =>
+      : joinIntervals(duties.filter(({ users }) => isEmpty(users))).map(span =>
           gapOf('no_one', null, span, `${who}, and ${list}`),
         );
   return [
@@ -91,7 +87,12 @@ export function findGaps(
 }
 
 /** A gap of a person is shown with the first time on call. `testedBy`: when it was to be tested; undefined: not at all. */
-function checkPerson(user: string, readiness: Readiness, spans: readonly Span[], testedBy: number | undefined): Gap[] {
+function checkPerson(
+  user: string,
+  readiness: Readiness,
+  spans: readonly Interval[],
+  testedBy: number | undefined,
+): Gap[] {
   const { state, reachable, ruled, verified, absences, testedAt } = readiness;
   const first = spans[0]!;
   const gap = (kind: GapKind, message: string, span = first) => gapOf(kind, user, span, message);
@@ -123,13 +124,13 @@ function checkPerson(user: string, readiness: Readiness, spans: readonly Span[],
 }
 
 /** Returns the times on call at which the person is absent. */
-export function findAbsentTimes(spans: readonly Span[], absences: readonly Span[]): Span[] {
+export function findAbsentTimes(spans: readonly Interval[], absences: readonly Interval[]): Interval[] {
   const away = spans.flatMap(span =>
     absences
       .filter(({ from, until }) => from < span.until && until > span.from)
       .map(({ from, until }) => ({ from: Math.max(from, span.from), until: Math.min(until, span.until) })),
   );
-  return join(away);
+  return joinIntervals(away);
 }
 
 function describeVerified(verified: readonly string[]): string {
@@ -149,13 +150,13 @@ const advices: Record<GapKind, string> = {
   untested: 'send the user a test page, which has to be confirmed',
 };
 
-function gapOf(kind: GapKind, user: string | null, { from, until }: Span, message: string): Gap {
+function gapOf(kind: GapKind, user: string | null, { from, until }: Interval, message: string): Gap {
   return { kind, user, from, until, message, advice: advices[kind] };
 }
 
 /** Returns the times at which each user is on call, in the order of time. */
-function spansOf(duties: readonly Duty[]): Map<string, Span[]> {
-  const spans = new Map<string, Span[]>();
+function spansOf(duties: readonly Duty[]): Map<string, Interval[]> {
+  const spans = new Map<string, Interval[]>();
   for (const { users, from, until } of duties) {
     for (const user of users) {
       const own = spans.get(user) ?? [];
@@ -166,15 +167,4 @@ function spansOf(duties: readonly Duty[]): Map<string, Span[]> {
     }
   }
   return spans;
-}
-
-/** Joins times that follow each other or overlap. */
-function join(spans: readonly Span[]): Span[] {
-  const joined: Span[] = [];
-  for (const { from, until } of [...spans].sort((a, b) => a.from - b.from)) {
-    const last = joined.at(-1);
-    if (last && from <= last.until) last.until = Math.max(last.until, until);
-    else joined.push({ from, until });
-  }
-  return joined;
 }

@@ -46,7 +46,8 @@ export function collectTimes(schedules: readonly (readonly Duty[])[]): Map<strin
   return times;
 }
 
-function joinIntervals(intervals: readonly Interval[]): Interval[] {
+/** Joins times that follow each other or overlap. */
+export function joinIntervals(intervals: readonly Interval[]): Interval[] {
   const joined: Interval[] = [];
   for (const { from, until } of [...intervals].sort((a, b) => a.from - b.from)) {
     const last = joined.at(-1);

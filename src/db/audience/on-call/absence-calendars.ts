@@ -92,24 +92,6 @@ export async function countAbsenceCalendars(db: Db, organizationId: number, user
   return rows[0]!.count;
 }
 
-interface AddedCalendar {
-  user_id: number;
-  secrets: Buffer;
-  host: string;
-  words: string[];
-  created_by: string;
-}
-
-/** Adds a calendar whose content is stored in the same transaction. */
-export async function addAbsenceCalendar(db: Db, organizationId: number, calendar: AddedCalendar): Promise<number> {
-  const { id } = await db
-    .insertInto('absence_calendars')
-    .values({ organization_id: organizationId, ...calendar })
-    .returning('id')
-    .executeTakeFirstOrThrow();
-  return id;
-}
-
 export interface StoredCalendar {
   secrets: Buffer;
   words: string[];
@@ -137,7 +119,7 @@ export async function updateAbsenceCalendar(
   organizationId: number,
   id: number,
   version: number,
-  { secrets, host, words }: Pick<AddedCalendar, 'secrets' | 'host' | 'words'>,
+  { secrets, host, words }: { secrets: Buffer; host: string; words: string[] },
 ): Promise<boolean> {
   const { numAffectedRows } = await sql`
     update absence_calendars set secrets = ${secrets}, host = ${host}, words = ${words}, version = version + 1

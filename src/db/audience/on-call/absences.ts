@@ -89,23 +89,6 @@ export async function countAbsences(
   return rows[0]!;
 }
 
-interface AddedAbsence {
-  user_id: number;
-  starts_at: Date;
-  ends_at: Date;
-  reason: string | null;
-  created_by: string;
-}
-
-export async function addAbsence(db: Db, organizationId: number, absence: AddedAbsence): Promise<number> {
-  const { id } = await db
-    .insertInto('absences')
-    .values({ organization_id: organizationId, ...absence })
-    .returning('id')
-    .executeTakeFirstOrThrow();
-  return id;
-}
-
 export async function deleteAbsence(db: Db, organizationId: number, userId: number, id: number): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('absences')

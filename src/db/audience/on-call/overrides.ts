@@ -70,26 +70,6 @@ export async function countOverrides(
   return rows[0]!;
 }
 
-export interface AddedOverride {
-  schedule_id: number;
-  user_id: number;
-  /** As stored: folded. */
-  replaces: string | null;
-  starts_at: Date;
-  ends_at: Date;
-  reason: string | null;
-  created_by: string;
-}
-
-export async function addOverride(db: Db, organizationId: number, override: AddedOverride): Promise<number> {
-  const { id } = await db
-    .insertInto('schedule_overrides')
-    .values({ organization_id: organizationId, ...override })
-    .returning('id')
-    .executeTakeFirstOrThrow();
-  return id;
-}
-
 /** Ends an override now, or deletes one that has not begun. Returns false if it is over. */
 export async function endOverride(db: Db, organizationId: number, id: number): Promise<boolean> {
   const { rows } = await sql<{ ended: number }>`

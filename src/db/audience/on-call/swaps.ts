@@ -66,24 +66,6 @@ export async function countSwaps(
   return rows[0]!;
 }
 
-interface AddedSwap {
-  schedule_id: number;
-  user_id: number;
-  starts_at: Date;
-  ends_at: Date;
-  message: string | null;
-  created_by: string;
-}
-
-export async function addSwap(db: Db, organizationId: number, swap: AddedSwap): Promise<number> {
-  const { id } = await db
-    .insertInto('schedule_swaps')
-    .values({ organization_id: organizationId, ...swap })
-    .returning('id')
-    .executeTakeFirstOrThrow();
-  return id;
-}
-
 /** Ends a swap that is open. Returns false if it is not: of two requests, the first one counts. */
 export async function endSwap(
   db: Db,

@@ -5,12 +5,12 @@ import type { VisibleUsers } from '../../../core/identity/visible-users.ts';
 import { absenceLimits, findAbsenceMistakes, type NewAbsence } from '../../../core/oncall/absences.ts';
 import {
   type AbsenceRow,
-  addAbsence,
   countAbsences,
   deleteAbsence as deleteRow,
   findAbsence,
   listAbsences,
 } from '../../../db/audience/on-call/absences.ts';
+import { insert } from '../../../db/connection/insert.ts';
 import { currentTime } from '../../../lib/time/clock.ts';
 import type { Deps } from '../../deps.ts';
 import { record } from '../../operations/audit.ts';
@@ -32,7 +32,7 @@ export async function createAbsence(
       const advice = `at most ${absenceLimits.open} that are not over, and ${absenceLimits.all} in all`;
       throw new AppError('absence.limit', `${advice}: delete some that are no longer needed`);
     }
-    const id = await addAbsence(trx, organization.id, {
+    const id = await insert(trx, organization.id, 'absences', {
       user_id: user.id,
       starts_at: new Date(input.starts_at),
       ends_at: new Date(input.ends_at),

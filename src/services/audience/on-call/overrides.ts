@@ -11,7 +11,6 @@ import {
 } from '../../../core/oncall/overrides.ts';
 import { fold } from '../../../core/text/text.ts';
 import {
-  addOverride,
   countOverrides,
   endOverride,
   findOverride,
@@ -19,6 +18,7 @@ import {
   type OverrideRow,
 } from '../../../db/audience/on-call/overrides.ts';
 import { findUserIds } from '../../../db/audience/users.ts';
+import { insert } from '../../../db/connection/insert.ts';
 import type { PageRequest } from '../../../db/connection/page.ts';
 import type { Db } from '../../../db/connection/pool.ts';
 import { currentTime } from '../../../lib/time/clock.ts';
@@ -92,7 +92,7 @@ export async function storeOverride(
   const replaced = replaces === null ? null : find('replaces', replaces);
   const own = find('user', user);
   if (own === replaced) throw invalid({ replaces: ['must be someone else than user'] });
-  const id = await addOverride(trx, organization.id, {
+  const id = await insert(trx, organization.id, 'schedule_overrides', {
     schedule_id: schedule.id,
     user_id: own,
     replaces: replaces === null ? null : fold(replaces),

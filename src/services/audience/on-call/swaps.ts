@@ -7,9 +7,10 @@ import { findSwapMistakes, type NewSwap, swapLimits } from '../../../core/oncall
 import { dayMs } from '../../../core/oncall/zone.ts';
 import { fold } from '../../../core/text/text.ts';
 import { listSchedules, type ScheduleRow } from '../../../db/audience/on-call/schedules.ts';
-import { addSwap, countSwaps, endSwap, findSwap, type SwapRow } from '../../../db/audience/on-call/swaps.ts';
+import { countSwaps, endSwap, findSwap, type SwapRow } from '../../../db/audience/on-call/swaps.ts';
 import { addNotice } from '../../../db/audience/on-call/watches.ts';
 import { findUserIds } from '../../../db/audience/users.ts';
+import { insert } from '../../../db/connection/insert.ts';
 import type { Db } from '../../../db/connection/pool.ts';
 import { currentTime } from '../../../lib/time/clock.ts';
 import type { Deps } from '../../deps.ts';
@@ -35,7 +36,7 @@ export async function createSwap(deps: Deps, at: ScheduleOfProject, input: NewSw
     const shifts = listShifts(compile(row), starts_at.getTime(), ends_at.getTime());
     if (!shifts.some(({ users }) => users.includes(fold(input.user))))
       throw invalid({ user: [`${JSON.stringify(input.user)} is not on call at any time of the shift`] });
-    const id = await addSwap(trx, organization.id, {
+    const id = await insert(trx, organization.id, 'schedule_swaps', {
       schedule_id: schedule.id,
       user_id,
       ...{ starts_at, ends_at, message: input.message?.trim() || null, created_by: actorName(deps.actor) },

@@ -11,6 +11,7 @@ import {
 } from '../../../../core/oncall/calendars/calendar.ts';
 import { dayMs } from '../../../../core/oncall/zone.ts';
 import * as rows from '../../../../db/audience/on-call/absence-calendars.ts';
+import { insert } from '../../../../db/connection/insert.ts';
 import type { Db } from '../../../../db/connection/pool.ts';
 import { currentTime } from '../../../../lib/time/clock.ts';
 import type { Deps } from '../../../deps.ts';
@@ -58,7 +59,7 @@ export async function createAbsenceCalendar(
   const content = await fetchNow(deps, of, url, words);
   return deps.db.transaction().execute(async trx => {
     await requireRoom(trx, of);
-    const id = await rows.addAbsenceCalendar(trx, organization.id, {
+    const id = await insert(trx, organization.id, 'absence_calendars', {
       user_id: user.id,
       secrets: sealCalendar(deps.cipher, organization.id, user.id, url.href),
       host: url.host,
