@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { allPermissions, Grant } from '../../core/identity/permissions.ts';
 import { mayGrant, permissionsOf, type Role, roles } from '../../core/identity/roles.ts';
+import { insert } from '../connection/insert.ts';
 import type { PageRequest } from '../connection/page.ts';
 import type { Db } from '../connection/pool.ts';
 
@@ -43,12 +44,7 @@ export async function createInvite(db: Db, organizationId: number, invite: NewIn
     .where('organization_id', '=', organizationId)
     .where('email', '=', invite.email)
     .execute();
-  const row = await db
-    .insertInto('invites')
-    .values({ organization_id: organizationId, ...invite })
-    .returning('id')
-    .executeTakeFirstOrThrow();
-  return row.id;
+  return insert(db, organizationId, 'invites', invite);
 }
 
 /** Records that the link was sent by mail and is not shown to anyone else. */
