@@ -21,7 +21,7 @@ export interface Column<Row> {
   hidesHeader?: boolean;
 }
 
-interface DataTableProps<Row> {
+export interface DataTableProps<Row> {
   /** Accessible name of the table, instead of a visible caption. */
   label: string;
   list: Pick<List<Row>, 'rows' | 'loading' | 'error'> & Partial<List<Row>>;

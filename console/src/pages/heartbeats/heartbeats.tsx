@@ -1,18 +1,15 @@
 /** Heartbeats of all applications of the organization. */
 import { Select, SimpleGrid, TextInput } from '@mantine/core';
-import { IconHeartbeat, IconPlus } from '@tabler/icons-react';
+import { IconHeartbeat } from '@tabler/icons-react';
 import { useNavigate } from 'react-router';
 import { api, take } from '../../api.ts';
 import type { OrganizationHeartbeat } from '../../api-types.ts';
-import { GuardedButton } from '../../components/actions.tsx';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { NameWithAddress } from '../../components/name-with-address.tsx';
-import { Page } from '../../components/page.tsx';
 import { slugFrom } from '../../components/slug.ts';
-import { Empty } from '../../components/states.tsx';
+import { TablePage } from '../../components/table-page.tsx';
 import { TimeAgo } from '../../components/time.tsx';
-import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useEvents } from '../../components/use-events.ts';
 import { useList } from '../../components/use-list.ts';
 import { limitsOf } from '../../form-fields.ts';
@@ -45,31 +42,22 @@ const columns: Column<OrganizationHeartbeat>[] = [
 
 export default function Heartbeats() {
   const org = useOrg();
-  const [creating, setCreating] = useDialogParam();
   const list = useList(pages('/api/o/{org}/heartbeats/', { path: { org } }), { live: true });
-  const create = (
-    <GuardedButton permission="source:write" leftSection={<IconPlus size={14} />} onClick={() => setCreating(true)}>
-      {texts.newHeartbeat}
-    </GuardedButton>
-  );
   return (
-    <Page title={texts.heartbeats} description={texts.description} actions={create}>
-      <div className="card">
-        <DataTable
-          label={texts.heartbeats}
-          list={list}
-          columns={columns}
-          rowKey={({ id }) => id}
-          rowTo={({ project, application, slug }) => to.heartbeat(org, project, application, slug)}
-          empty={
-            <Empty icon={<IconHeartbeat size={28} stroke={1.4} />} title={texts.noHeartbeatsYet} action={create}>
-              {texts.noHeartbeatsHint}
-            </Empty>
-          }
-        />
-      </div>
-      {creating && <NewHeartbeat close={() => setCreating(false)} />}
-    </Page>
+    <TablePage
+      title={texts.heartbeats}
+      description={texts.description}
+      create={{
+        permission: 'source:write',
+        label: texts.newHeartbeat,
+        dialog: close => <NewHeartbeat close={close} />,
+      }}
+      list={list}
+      columns={columns}
+      rowKey={({ id }) => id}
+      rowTo={({ project, application, slug }) => to.heartbeat(org, project, application, slug)}
+      empty={{ icon: IconHeartbeat, title: texts.noHeartbeatsYet, hint: texts.noHeartbeatsHint }}
+    />
   );
 }
 

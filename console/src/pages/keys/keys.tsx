@@ -1,4 +1,4 @@
-import { ActionIcon, Box, Menu, Text, Tooltip } from '@mantine/core';
+import { ActionIcon, Menu, Text, Tooltip } from '@mantine/core';
 import {
   IconBan,
   IconDots,
@@ -6,7 +6,6 @@ import {
   IconPencil,
   IconPlayerPause,
   IconPlayerPlay,
-  IconPlus,
   IconRefresh,
   IconTrash,
 } from '@tabler/icons-react';
@@ -14,15 +13,13 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, take } from '../../api.ts';
 import type { Key } from '../../api-types.ts';
-import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { useAction } from '../../components/actions.tsx';
 import { confirm } from '../../components/confirm.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { GuardedItem } from '../../components/guarded.tsx';
 import { Mark } from '../../components/mark.tsx';
-import { Page } from '../../components/page.tsx';
-import { Empty } from '../../components/states.tsx';
+import { TablePage } from '../../components/table-page.tsx';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
-import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useOrg } from '../../paths.ts';
 import { askToPause } from '../../pauses/pause-dialog.tsx';
 import { pause, resume } from '../../pauses/resume.ts';
@@ -38,18 +35,12 @@ type Open = { what: 'edit' | 'rotate'; of: Key };
 export default function Keys() {
   const org = useOrg();
   const [open, setOpen] = useState<Open>();
-  const [creating, setCreating] = useDialogParam();
   const close = () => setOpen(undefined);
   const { data, isPending, error, refetch } = useQuery({
     ...read('/api/o/{org}/k/', { path: { org } }),
   });
   // Active keys come first.
   const rows = [...(data ?? [])].sort((a, b) => Number(hasEnded(a)) - Number(hasEnded(b)));
-  const create = (
-    <GuardedButton permission="key:write" leftSection={<IconPlus size={14} />} onClick={() => setCreating(true)}>
-      {texts.newKey}
-    </GuardedButton>
-  );
   const columns: Column<Key>[] = [
     {
       head: texts.key,
@@ -82,24 +73,18 @@ export default function Keys() {
     },
   ];
   return (
-    <Page title={texts.keys} description={texts.description} actions={create}>
-      <Box className="card">
-        <DataTable
-          label={texts.keys}
-          list={{ rows, loading: isPending, error, retry: () => void refetch() }}
-          columns={columns}
-          rowKey={({ id }) => id}
-          empty={
-            <Empty icon={<IconKey size={28} stroke={1.4} />} title={texts.noKeysYet} action={create}>
-              {texts.noKeysHint}
-            </Empty>
-          }
-        />
-      </Box>
-      {creating && <NewKey close={() => setCreating(false)} />}
+    <TablePage
+      title={texts.keys}
+      description={texts.description}
+      create={{ permission: 'key:write', label: texts.newKey, dialog: close => <NewKey close={close} /> }}
+      list={{ rows, loading: isPending, error, retry: () => void refetch() }}
+      columns={columns}
+      rowKey={({ id }) => id}
+      empty={{ icon: IconKey, title: texts.noKeysYet, hint: texts.noKeysHint }}
+    >
       {open?.what === 'edit' && <EditKey of={open.of} close={close} />}
       {open?.what === 'rotate' && <RotateKey of={open.of} close={close} />}
-    </Page>
+    </TablePage>
   );
 }
 

@@ -1,18 +1,15 @@
 /** Schedules of all projects, with who is on call. */
 import { Button, Select, SimpleGrid, Text, TextInput } from '@mantine/core';
-import { IconCalendarUser, IconPlus } from '@tabler/icons-react';
+import { IconCalendarUser } from '@tabler/icons-react';
 import { Link, useNavigate } from 'react-router';
 import { api, take } from '../../api.ts';
 import { type OnCall, timezones } from '../../api-types.ts';
-import { GuardedButton } from '../../components/actions.tsx';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { NameWithAddress } from '../../components/name-with-address.tsx';
-import { Page } from '../../components/page.tsx';
 import { slugFrom } from '../../components/slug.ts';
-import { Empty } from '../../components/states.tsx';
+import { TablePage } from '../../components/table-page.tsx';
 import { clockAndDay } from '../../components/time.tsx';
-import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useEvents } from '../../components/use-events.ts';
 import { useList } from '../../components/use-list.ts';
 import { limitsOf } from '../../form-fields.ts';
@@ -69,42 +66,27 @@ const columns: Column<OnCall>[] = [
 
 export default function Schedules() {
   const org = useOrg();
-  const [creating, setCreating] = useDialogParam();
   const list = useList(pages('/api/o/{org}/on-call/', { path: { org } }), { live: true });
-  const create = (
-    <GuardedButton permission="schedule:write" leftSection={<IconPlus size={14} />} onClick={() => setCreating(true)}>
-      {texts.newSchedule}
-    </GuardedButton>
-  );
   return (
-    <Page
+    <TablePage
       title={texts.schedules}
       description={texts.description}
+      create={{
+        permission: 'schedule:write',
+        label: texts.newSchedule,
+        dialog: close => <NewSchedule close={close} />,
+      }}
       actions={
-        <>
-          <Button component={Link} to={to.onCallReport(org)} variant="default">
-            {texts.report}
-          </Button>
-          {create}
-        </>
+        <Button component={Link} to={to.onCallReport(org)} variant="default">
+          {texts.report}
+        </Button>
       }
-    >
-      <div className="card">
-        <DataTable
-          label={texts.schedules}
-          list={list}
-          columns={columns}
-          rowKey={({ id }) => id}
-          rowTo={({ project, schedule }) => to.schedule(org, project, schedule)}
-          empty={
-            <Empty icon={<IconCalendarUser size={28} stroke={1.4} />} title={texts.noSchedulesYet} action={create}>
-              {texts.noSchedulesHint}
-            </Empty>
-          }
-        />
-      </div>
-      {creating && <NewSchedule close={() => setCreating(false)} />}
-    </Page>
+      list={list}
+      columns={columns}
+      rowKey={({ id }) => id}
+      rowTo={({ project, schedule }) => to.schedule(org, project, schedule)}
+      empty={{ icon: IconCalendarUser, title: texts.noSchedulesYet, hint: texts.noSchedulesHint }}
+    />
   );
 }
 

@@ -1,16 +1,13 @@
 /** Silences: active, planned and ended ones. */
-import { Box, Group, Select, Text } from '@mantine/core';
-import { IconBellOff, IconPlus } from '@tabler/icons-react';
+import { Select, Text } from '@mantine/core';
+import { IconBellOff } from '@tabler/icons-react';
 import type { Silence } from '../../api-types.ts';
-import { GuardedButton } from '../../components/actions.tsx';
 import { Breakable } from '../../components/breakable.tsx';
 import { count } from '../../components/counts.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { Mark } from '../../components/mark.tsx';
-import { Page } from '../../components/page.tsx';
-import { Empty } from '../../components/states.tsx';
+import { TablePage } from '../../components/table-page.tsx';
 import { clockAndDay } from '../../components/time.tsx';
-import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useFilters } from '../../components/use-filters.ts';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
@@ -79,48 +76,36 @@ const columns: Column<Silence>[] = [
 
 export default function Silences() {
   const org = useOrg();
-  const [creating, setCreating] = useDialogParam();
   const [{ state }, setFilters] = useFilters(['state']);
   const query = state ? { state: state as Silence['state'] } : {};
   const list = useList(pages('/api/o/{org}/silences/', { path: { org }, query }), { live: true });
-  const create = (
-    <GuardedButton permission="silence:write" leftSection={<IconPlus size={14} />} onClick={() => setCreating(true)}>
-      {texts.newSilence}
-    </GuardedButton>
-  );
   return (
-    <Page title={texts.silences} description={texts.description} actions={create}>
-      <Box className="card">
-        <Group p="sm" role="search">
-          <Select
-            size="xs"
-            aria-label={texts.state}
-            placeholder={texts.anyState}
-            clearable
-            w={150}
-            data={Object.entries(texts.states).map(([value, label]) => ({ value, label }))}
-            value={state ?? null}
-            onChange={value => setFilters({ state: value })}
-          />
-        </Group>
-        <DataTable
-          label={texts.silences}
-          list={list}
-          columns={columns}
-          rowKey={({ id }) => id}
-          rowTo={({ id }) => to.silence(org, id)}
-          empty={
-            state ? (
-              <Empty title={texts.noMatches}>{texts.noMatchesHint}</Empty>
-            ) : (
-              <Empty icon={<IconBellOff size={28} stroke={1.4} />} title={texts.noSilencesYet} action={create}>
-                {texts.noSilencesHint}
-              </Empty>
-            )
-          }
+    <TablePage
+      title={texts.silences}
+      description={texts.description}
+      create={{
+        permission: 'silence:write',
+        label: texts.newSilence,
+        dialog: close => <NewSilence close={close} />,
+      }}
+      filters={
+        <Select
+          size="xs"
+          aria-label={texts.state}
+          placeholder={texts.anyState}
+          clearable
+          w={150}
+          data={Object.entries(texts.states).map(([value, label]) => ({ value, label }))}
+          value={state ?? null}
+          onChange={value => setFilters({ state: value })}
         />
-      </Box>
-      {creating && <NewSilence close={() => setCreating(false)} />}
-    </Page>
+      }
+      list={list}
+      columns={columns}
+      rowKey={({ id }) => id}
+      rowTo={({ id }) => to.silence(org, id)}
+      empty={{ icon: IconBellOff, title: texts.noSilencesYet, hint: texts.noSilencesHint }}
+      noMatches={state !== undefined && { title: texts.noMatches, hint: texts.noMatchesHint }}
+    />
   );
 }

@@ -1,18 +1,15 @@
 /** Sources of all applications of the organization. */
 import { Select, SimpleGrid, TextInput } from '@mantine/core';
-import { IconAntenna, IconPlus } from '@tabler/icons-react';
+import { IconAntenna } from '@tabler/icons-react';
 import { useNavigate } from 'react-router';
 import { api, take } from '../../api.ts';
 import { type OrganizationSource, sourcePresets } from '../../api-types.ts';
-import { GuardedButton } from '../../components/actions.tsx';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { NameWithAddress } from '../../components/name-with-address.tsx';
-import { Page } from '../../components/page.tsx';
 import { slugFrom } from '../../components/slug.ts';
-import { Empty } from '../../components/states.tsx';
+import { TablePage } from '../../components/table-page.tsx';
 import { TimeAgo } from '../../components/time.tsx';
-import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useEvents } from '../../components/use-events.ts';
 import { useList } from '../../components/use-list.ts';
 import { limitsOf } from '../../form-fields.ts';
@@ -45,31 +42,22 @@ const columns: Column<OrganizationSource>[] = [
 
 export default function Sources() {
   const org = useOrg();
-  const [creating, setCreating] = useDialogParam();
   const list = useList(pages('/api/o/{org}/sources/', { path: { org } }), { live: true });
-  const create = (
-    <GuardedButton permission="source:write" leftSection={<IconPlus size={14} />} onClick={() => setCreating(true)}>
-      {texts.newSource}
-    </GuardedButton>
-  );
   return (
-    <Page title={texts.sources} description={texts.description} actions={create}>
-      <div className="card">
-        <DataTable
-          label={texts.sources}
-          list={list}
-          columns={columns}
-          rowKey={({ id }) => id}
-          rowTo={({ project, application, slug }) => to.source(org, project, application, slug)}
-          empty={
-            <Empty icon={<IconAntenna size={28} stroke={1.4} />} title={texts.noSourcesYet} action={create}>
-              {texts.noSourcesHint}
-            </Empty>
-          }
-        />
-      </div>
-      {creating && <NewSource close={() => setCreating(false)} />}
-    </Page>
+    <TablePage
+      title={texts.sources}
+      description={texts.description}
+      create={{
+        permission: 'source:write',
+        label: texts.newSource,
+        dialog: close => <NewSource close={close} />,
+      }}
+      list={list}
+      columns={columns}
+      rowKey={({ id }) => id}
+      rowTo={({ project, application, slug }) => to.source(org, project, application, slug)}
+      empty={{ icon: IconAntenna, title: texts.noSourcesYet, hint: texts.noSourcesHint }}
+    />
   );
 }
 

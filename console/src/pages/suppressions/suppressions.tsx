@@ -1,7 +1,7 @@
 /** The suppression list: addresses and domains to which nothing is sent. */
 
-import { Box, Button, Group, Select, Text } from '@mantine/core';
-import { IconDownload, IconMailOff, IconPlus, IconTrash, IconUpload } from '@tabler/icons-react';
+import { Button, Select, Text } from '@mantine/core';
+import { IconDownload, IconMailOff, IconTrash, IconUpload } from '@tabler/icons-react';
 import { useState } from 'react';
 import { api, take } from '../../api.ts';
 import type { NewSuppression as NewEntry, Suppression } from '../../api-types.ts';
@@ -9,14 +9,12 @@ import { getChannelType } from '../../channel-types.ts';
 import { GuardedButton, useAction } from '../../components/actions.tsx';
 import { Breakable } from '../../components/breakable.tsx';
 import { confirm } from '../../components/confirm.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { GuardedIcon } from '../../components/guarded.tsx';
 import { Mark } from '../../components/mark.tsx';
-import { Page } from '../../components/page.tsx';
 import { SearchInput } from '../../components/search-input.tsx';
-import { Empty } from '../../components/states.tsx';
+import { TablePage } from '../../components/table-page.tsx';
 import { dayOf, TimeAgo } from '../../components/time.tsx';
-import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useFilters } from '../../components/use-filters.ts';
 import { useList } from '../../components/use-list.ts';
 import { useOrg } from '../../paths.ts';
@@ -40,7 +38,6 @@ function scopeText(projects: Suppression['projects']): string | undefined {
 
 export default function Suppressions() {
   const org = useOrg();
-  const [adding, setAdding] = useDialogParam();
   const [importing, setImporting] = useState(false);
   const [{ search = '', reason, type }, setFilters] = useFilters(['search', 'reason', 'type']);
   const list = useList(
@@ -68,21 +65,6 @@ export default function Suppressions() {
     });
     if (confirmed) remove.mutate(entry);
   };
-  const add = (
-    <GuardedButton permission="user:write" leftSection={<IconPlus size={14} />} onClick={() => setAdding(true)}>
-      {texts.add}
-    </GuardedButton>
-  );
-  const upload = (
-    <GuardedButton
-      permission="user:write"
-      variant="default"
-      leftSection={<IconUpload {...icon} />}
-      onClick={() => setImporting(true)}
-    >
-      {texts.import}
-    </GuardedButton>
-  );
   const columns: Column<Suppression>[] = [
     {
       head: texts.target,
@@ -140,9 +122,10 @@ export default function Suppressions() {
     },
   ];
   return (
-    <Page
+    <TablePage
       title={texts.suppressions}
       description={texts.description}
+      create={{ permission: 'user:write', label: texts.add, dialog: close => <NewSuppression close={close} /> }}
       actions={
         <>
           <Button
@@ -154,13 +137,18 @@ export default function Suppressions() {
           >
             {texts.export}
           </Button>
-          {upload}
-          {add}
+          <GuardedButton
+            permission="user:write"
+            variant="default"
+            leftSection={<IconUpload {...icon} />}
+            onClick={() => setImporting(true)}
+          >
+            {texts.import}
+          </GuardedButton>
         </>
       }
-    >
-      <Box className="card">
-        <Group p="sm" role="search">
+      filters={
+        <>
           <SearchInput
             label={texts.search}
             value={search}
@@ -187,25 +175,15 @@ export default function Suppressions() {
             value={type ?? null}
             onChange={value => setFilters({ type: value })}
           />
-        </Group>
-        <DataTable
-          label={texts.suppressions}
-          list={list}
-          columns={columns}
-          rowKey={({ id }) => id}
-          empty={
-            search || reason || type ? (
-              <Empty title={texts.noMatches}>{texts.noMatchesHint}</Empty>
-            ) : (
-              <Empty icon={<IconMailOff size={28} stroke={1.4} />} title={texts.emptyTitle} action={add}>
-                {texts.emptyHint}
-              </Empty>
-            )
-          }
-        />
-      </Box>
-      {adding && <NewSuppression close={() => setAdding(false)} />}
+        </>
+      }
+      list={list}
+      columns={columns}
+      rowKey={({ id }) => id}
+      empty={{ icon: IconMailOff, title: texts.emptyTitle, hint: texts.emptyHint }}
+      noMatches={Boolean(search || reason || type) && { title: texts.noMatches, hint: texts.noMatchesHint }}
+    >
       {importing && <ImportSuppressions close={() => setImporting(false)} />}
-    </Page>
+    </TablePage>
   );
 }

@@ -1,16 +1,13 @@
-import { Box, Group, Select, Text } from '@mantine/core';
-import { IconPlus, IconUsers } from '@tabler/icons-react';
+import { Select, Text } from '@mantine/core';
+import { IconUsers } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../../api.ts';
 import type { User } from '../../api-types.ts';
-import { GuardedButton } from '../../components/actions.tsx';
 import { Breakable } from '../../components/breakable.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { Mark } from '../../components/mark.tsx';
-import { Page } from '../../components/page.tsx';
 import { SearchInput } from '../../components/search-input.tsx';
-import { Empty } from '../../components/states.tsx';
-import { useDialogParam } from '../../components/use-dialog-param.ts';
+import { TablePage } from '../../components/table-page.tsx';
 import { useFilters } from '../../components/use-filters.ts';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
@@ -46,7 +43,6 @@ const columns: Column<User>[] = [
 
 export default function Users() {
   const org = useOrg();
-  const [creating, setCreating] = useDialogParam();
   const [{ search = '', state }, setFilters] = useFilters(['search', 'state']);
   const { data: total } = useQuery({
     ...combine(
@@ -62,15 +58,13 @@ export default function Users() {
       query: { ...(search ? { search } : { order: 'name' as const }), ...(state && { locked: state === 'locked' }) },
     }),
   );
-  const create = (
-    <GuardedButton permission="user:write" leftSection={<IconPlus size={14} />} onClick={() => setCreating(true)}>
-      {texts.newUser}
-    </GuardedButton>
-  );
   return (
-    <Page title={texts.users} description={texts.description} actions={create}>
-      <Box className="card">
-        <Group p="sm" role="search">
+    <TablePage
+      title={texts.users}
+      description={texts.description}
+      create={{ permission: 'user:write', label: texts.newUser, dialog: close => <NewUser close={close} /> }}
+      filters={
+        <>
           <SearchInput
             label={texts.searchByNameOrEmail}
             value={search}
@@ -95,25 +89,14 @@ export default function Users() {
               {texts.usersCount(total)}
             </Text>
           )}
-        </Group>
-        <DataTable
-          label={texts.users}
-          list={list}
-          columns={columns}
-          rowKey={({ id }) => id}
-          rowTo={({ username }) => to.user(org, username)}
-          empty={
-            search || state ? (
-              <Empty title={texts.noMatches}>{texts.noMatchesHint}</Empty>
-            ) : (
-              <Empty icon={<IconUsers size={28} stroke={1.4} />} title={texts.noUsersYet} action={create}>
-                {texts.noUsersHint}
-              </Empty>
-            )
-          }
-        />
-      </Box>
-      {creating && <NewUser close={() => setCreating(false)} />}
-    </Page>
+        </>
+      }
+      list={list}
+      columns={columns}
+      rowKey={({ id }) => id}
+      rowTo={({ username }) => to.user(org, username)}
+      empty={{ icon: IconUsers, title: texts.noUsersYet, hint: texts.noUsersHint }}
+      noMatches={Boolean(search || state) && { title: texts.noMatches, hint: texts.noMatchesHint }}
+    />
   );
 }

@@ -1,18 +1,15 @@
 /** Webhooks of the organization. */
 import { Text } from '@mantine/core';
-import { IconPlus, IconWebhook } from '@tabler/icons-react';
+import { IconWebhook } from '@tabler/icons-react';
 import { useNavigate } from 'react-router';
 import { api, take } from '../../api.ts';
 import type { Webhook } from '../../api-types.ts';
-import { GuardedButton } from '../../components/actions.tsx';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { NameWithAddress } from '../../components/name-with-address.tsx';
-import { Page } from '../../components/page.tsx';
 import { slugFrom } from '../../components/slug.ts';
-import { Empty } from '../../components/states.tsx';
+import { TablePage } from '../../components/table-page.tsx';
 import { TimeAgo } from '../../components/time.tsx';
-import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
 import { pages } from '../../queries.ts';
@@ -40,31 +37,22 @@ const columns: Column<Webhook>[] = [
 
 export default function Webhooks() {
   const org = useOrg();
-  const [creating, setCreating] = useDialogParam();
   const list = useList(pages('/api/o/{org}/webhooks/', { path: { org } }));
-  const create = (
-    <GuardedButton permission="webhook:write" leftSection={<IconPlus size={14} />} onClick={() => setCreating(true)}>
-      {texts.newWebhook}
-    </GuardedButton>
-  );
   return (
-    <Page title={texts.webhooks} description={texts.description} actions={create}>
-      <div className="card">
-        <DataTable
-          label={texts.webhooks}
-          list={list}
-          columns={columns}
-          rowKey={({ slug }) => slug}
-          rowTo={({ slug }) => to.webhook(org, slug)}
-          empty={
-            <Empty icon={<IconWebhook size={28} stroke={1.4} />} title={texts.noWebhooksYet} action={create}>
-              {texts.noWebhooksHint}
-            </Empty>
-          }
-        />
-      </div>
-      {creating && <NewWebhook close={() => setCreating(false)} />}
-    </Page>
+    <TablePage
+      title={texts.webhooks}
+      description={texts.description}
+      create={{
+        permission: 'webhook:write',
+        label: texts.newWebhook,
+        dialog: close => <NewWebhook close={close} />,
+      }}
+      list={list}
+      columns={columns}
+      rowKey={({ slug }) => slug}
+      rowTo={({ slug }) => to.webhook(org, slug)}
+      empty={{ icon: IconWebhook, title: texts.noWebhooksYet, hint: texts.noWebhooksHint }}
+    />
   );
 }
 
