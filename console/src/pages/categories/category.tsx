@@ -1,6 +1,5 @@
 /** One category: its settings and its events. */
 import { Grid, Text } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useParams } from 'react-router';
 import { ApiError, api, take } from '../../api.ts';
@@ -15,7 +14,8 @@ import { Mark } from '../../components/mark.tsx';
 import { MoreMenu } from '../../components/more-menu.tsx';
 import { NameWithAddress } from '../../components/name-with-address.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { Failure, Loading } from '../../components/states.tsx';
+import { pendingPage } from '../../components/pending.tsx';
+import { useEditable } from '../../components/use-editable.ts';
 import { useList } from '../../components/use-list.ts';
 import { linkToEvent, to, useOrg } from '../../paths.ts';
 import { pages, readTagged } from '../../queries.ts';
@@ -28,20 +28,13 @@ import { fieldsOf, validate, valuesOf } from './category-values.ts';
 export default function Category() {
   const org = useOrg();
   const { category: slug = '' } = useParams();
-  const [filled, setFilled] = useState(0);
-  const { data, error, refetch } = useQuery({
-    ...readTagged('/api/o/{org}/categories/{category}/', { path: { org, category: slug } }),
-    retry: false,
-  });
+  const { query, filled, refill } = useEditable(
+    readTagged('/api/o/{org}/categories/{category}/', { path: { org, category: slug } }),
+  );
+  const { data, error } = query;
   const parents = [{ label: texts.categories, to: to.categories(org) }];
   if (error instanceof ApiError && error.status === 404 && slug === generalSlug) return <General parents={parents} />;
-  if (!data) {
-    return (
-      <Page title={slug} parents={parents}>
-        {error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />}
-      </Page>
-    );
-  }
+  if (!data) return pendingPage(slug, parents, query);
   const { value, etag } = data;
   return (
     <Page
@@ -54,12 +47,7 @@ export default function Category() {
       <Grid>
         <Grid.Col span={{ base: 12, md: 7 }}>
           <Section title={texts.category}>
-            <Form
-              key={`${slug} ${filled}`}
-              category={value}
-              etag={etag}
-              refill={() => refetch().then(() => setFilled(count => count + 1))}
-            />
+            <Form key={`${slug} ${filled}`} category={value} etag={etag} refill={refill} />
           </Section>
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 5 }}>

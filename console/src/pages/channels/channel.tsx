@@ -14,6 +14,7 @@ import { Facts } from '../../components/facts.tsx';
 import { GuardedItem } from '../../components/guarded.tsx';
 import { MoreMenu } from '../../components/more-menu.tsx';
 import { Page, Section } from '../../components/page.tsx';
+import { pendingPage } from '../../components/pending.tsx';
 import { Failure, Loading } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { to, useOrg } from '../../paths.ts';
@@ -59,13 +60,7 @@ export default function ChannelPage() {
   const refill = () => setFilled(({ count }) => ({ count: count + 1, etag: current() }));
   const updateEtag = () => setFilled(({ count }) => ({ count, etag: current() }));
   const parents = [{ label: texts.channels, to: to.channels(org, prj) }];
-  if (!data) {
-    return (
-      <Page title={slug} parents={parents}>
-        {error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />}
-      </Page>
-    );
-  }
+  if (!data) return pendingPage(slug, parents, { error, refetch });
   const channel = data.value;
   return (
     <Page

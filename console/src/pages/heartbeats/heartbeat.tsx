@@ -1,7 +1,6 @@
 /** One heartbeat: its state, its last calls, how to call it, and its settings. */
 import { Anchor, Grid, Select, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
 import { api, take } from '../../api.ts';
 import type { Heartbeat as HeartbeatData } from '../../api-types.ts';
@@ -10,8 +9,9 @@ import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { CopyBlock, CopyText } from '../../components/copy.tsx';
 import { Facts } from '../../components/facts.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { Failure, Loading } from '../../components/states.tsx';
+import { Pending, pendingPage } from '../../components/pending.tsx';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
+import { useEditable } from '../../components/use-editable.ts';
 import { useEvents } from '../../components/use-events.ts';
 import { limitsOf } from '../../form-fields.ts';
 import { to, useOrg } from '../../paths.ts';
@@ -28,19 +28,12 @@ function useHeartbeatPath() {
 
 export default function Heartbeat() {
   const path = useHeartbeatPath();
-  const [filled, setFilled] = useState(0);
-  const { data, error, refetch } = useQuery({
-    ...readTagged('/api/o/{org}/p/{prj}/a/{app}/heartbeats/{heartbeat}/', { path }),
-    retry: false,
-  });
+  const { query, filled, refill } = useEditable(
+    readTagged('/api/o/{org}/p/{prj}/a/{app}/heartbeats/{heartbeat}/', { path }),
+  );
+  const { data } = query;
   const parents = [{ label: texts.heartbeats, to: to.heartbeats(path.org) }];
-  if (!data) {
-    return (
-      <Page title={path.heartbeat} parents={parents}>
-        {error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />}
-      </Page>
-    );
-  }
+  if (!data) return pendingPage(path.heartbeat, parents, query);
   const { value, etag } = data;
   return (
     <Page
@@ -64,12 +57,7 @@ export default function Heartbeat() {
               <Address every={value.every} />
             </Section>
             <Section title={texts.settings}>
-              <Form
-                key={`${path.heartbeat} ${filled}`}
-                heartbeat={value}
-                etag={etag}
-                refill={() => refetch().then(() => setFilled(count => count + 1))}
-              />
+              <Form key={`${path.heartbeat} ${filled}`} heartbeat={value} etag={etag} refill={refill} />
             </Section>
           </Stack>
         </Grid.Col>
@@ -84,7 +72,7 @@ function Status() {
     ...read('/api/o/{org}/p/{prj}/a/{app}/heartbeats/{heartbeat}/status/', { path }),
     refetchInterval: 5_000,
   });
-  if (!data) return error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />;
+  if (!data) return <Pending query={{ error, refetch }} />;
   const { state, reason, since, last_ping_at, started_at, expected_at, missing_at, occurrence, error: problem } = data;
   const times: [string, string | null][] = [
     [texts.running, started_at],
@@ -122,7 +110,7 @@ function Address({ every }: { every: string }) {
     enabled: mayRead,
   });
   if (!mayRead) return <Text size="sm">{texts.addressHidden}</Text>;
-  if (!data) return error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />;
+  if (!data) return <Pending query={{ error, refetch }} />;
   const curl = (end = '') => `curl -fsS -m 10 --retry 5 -o /dev/null ${data.url}${end}`;
   const times = every.includes(' ') ? every : '0 3 * * *';
   return (

@@ -11,7 +11,7 @@ import { Deletion } from '../../components/deletion.tsx';
 import { GuardedItem } from '../../components/guarded.tsx';
 import { MoreMenu } from '../../components/more-menu.tsx';
 import { Page } from '../../components/page.tsx';
-import { Failure, Loading } from '../../components/states.tsx';
+import { pendingPage } from '../../components/pending.tsx';
 import { to, useOrg } from '../../paths.ts';
 import { readTagged } from '../../queries.ts';
 import { texts } from '../../texts/lists.ts';
@@ -35,13 +35,7 @@ export default function ListPage() {
   const { data, error, refetch } = useDistributionList(prj, pk);
   const { data: counts } = useCount(prj, pk);
   const parents = [{ label: texts.lists, to: to.lists(org, prj) }];
-  if (!data) {
-    return (
-      <Page title={texts.list} parents={parents}>
-        {error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />}
-      </Page>
-    );
-  }
+  if (!data) return pendingPage(texts.list, parents, { error, refetch });
   return (
     <Page
       title={data.value.name}

@@ -20,8 +20,8 @@ import { CountsBar, CountsLegend, count, totalOf } from '../../components/counts
 import { EventPath } from '../../components/event-path.tsx';
 import { JsonView } from '../../components/json-view.tsx';
 import { Page, Section } from '../../components/page.tsx';
+import { pendingPage } from '../../components/pending.tsx';
 import { SnoozeMenu } from '../../components/snooze-menu.tsx';
-import { Failure, Loading } from '../../components/states.tsx';
 import { OccurrenceBadge, occurrenceSentence } from '../../components/status.tsx';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
 import { liveMs } from '../../components/use-list.ts';
@@ -68,13 +68,7 @@ export default function OccurrencePage() {
   const { acknowledge, unacknowledge, askUnacknowledge, resolve, askResolve } = useResponses(identifier);
 
   const parents = [{ label: texts.occurrences, to: to.occurrences(org) }];
-  if (!data) {
-    return (
-      <Page title={texts.occurrence} parents={parents}>
-        {error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />}
-      </Page>
-    );
-  }
+  if (!data) return pendingPage(texts.occurrence, parents, { error, refetch });
   const { counts, status } = data;
   const total = totalOf(counts);
   const again = counts.failed + counts.unknown;

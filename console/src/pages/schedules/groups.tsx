@@ -6,7 +6,7 @@ import type { FollowingGroup } from '../../api-types.ts';
 import { Facts } from '../../components/facts.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { Section } from '../../components/page.tsx';
-import { Failure, Loading } from '../../components/states.tsx';
+import { Pending } from '../../components/pending.tsx';
 import { clockAndDay } from '../../components/time.tsx';
 import { liveMs } from '../../components/use-list.ts';
 import { read } from '../../queries.ts';
@@ -22,7 +22,7 @@ export function FollowingGroups({ path }: { path: SchedulePath }) {
   });
   return (
     <Section title={texts.groups}>
-      {!data && (error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />)}
+      {!data && <Pending query={{ error, refetch }} />}
       <Stack gap="md" component="ul" p={0} m={0} style={{ listStyle: 'none' }}>
         {data?.map(group => (
           <li key={`${group.channel} ${group.group}`}>

@@ -10,8 +10,9 @@ import { Deletion } from '../../components/deletion.tsx';
 import { Facts } from '../../components/facts.tsx';
 import { MoreMenu } from '../../components/more-menu.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { Failure, Loading } from '../../components/states.tsx';
+import { Pending, pendingPage } from '../../components/pending.tsx';
 import { clockAndDay } from '../../components/time.tsx';
+import { useEditable } from '../../components/use-editable.ts';
 import { liveMs } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
 import { read, readTagged } from '../../queries.ts';
@@ -32,21 +33,12 @@ function useSchedulePath() {
 
 export default function Schedule() {
   const path = useSchedulePath();
-  const [filled, setFilled] = useState(0);
   /** What the form has, as long as it differs from what is stored. */
   const [draft, setDraft] = useState<NewSchedule>();
-  const { data, error, refetch } = useQuery({
-    ...readTagged('/api/o/{org}/p/{prj}/schedules/{schedule}/', { path }),
-    retry: false,
-  });
+  const { query, filled, refill } = useEditable(readTagged('/api/o/{org}/p/{prj}/schedules/{schedule}/', { path }));
+  const { data } = query;
   const parents = [{ label: texts.schedules, to: to.schedules(path.org) }];
-  if (!data) {
-    return (
-      <Page title={path.schedule} parents={parents}>
-        {error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />}
-      </Page>
-    );
-  }
+  if (!data) return pendingPage(path.schedule, parents, query);
   const { value, etag } = data;
   const users = [...new Set(value.layers.flatMap(layer => layer.users.flat()))].sort();
   return (
@@ -82,7 +74,7 @@ export default function Schedule() {
               schedule={value}
               etag={etag}
               setDraft={setDraft}
-              refill={() => refetch().then(() => setFilled(count => count + 1))}
+              refill={refill}
             />
           </Section>
         </Grid.Col>
@@ -97,7 +89,7 @@ function Now() {
     ...read('/api/o/{org}/p/{prj}/schedules/{schedule}/on-call/', { path }),
     refetchInterval: liveMs,
   });
-  if (!data) return error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />;
+  if (!data) return <Pending query={{ error, refetch }} />;
   const { users, until, next, fallback, announcement_error } = data;
   const gap = fallback === null ? texts.nextStep : texts.fallsBack(fallback);
   return (

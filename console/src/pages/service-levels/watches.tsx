@@ -12,7 +12,8 @@ import { Deletion } from '../../components/deletion.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { NameWithAddress } from '../../components/name-with-address.tsx';
 import { Section } from '../../components/page.tsx';
-import { Empty, Failure, Loading } from '../../components/states.tsx';
+import { Pending } from '../../components/pending.tsx';
+import { Empty } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useEvents } from '../../components/use-events.ts';
@@ -157,7 +158,7 @@ function EditWatch({ of: { project: prj, application: app, slug, pings }, close 
   if (data) return <WatchForm stored={{ ...data, path, pings }} close={close} />;
   return (
     <Modal opened onClose={close} title={texts.editTitle(slug)}>
-      {error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />}
+      <Pending query={{ error, refetch }} />
     </Modal>
   );
 }

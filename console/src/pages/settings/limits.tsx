@@ -6,7 +6,7 @@ import { api, take } from '../../api.ts';
 import type { Limits as OrganizationLimits } from '../../api-types.ts';
 import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { count } from '../../components/counts.tsx';
-import { Failure, Loading } from '../../components/states.tsx';
+import { Pending } from '../../components/pending.tsx';
 import { useOrg } from '../../paths.ts';
 import { readTagged } from '../../queries.ts';
 import { useSession } from '../../session.tsx';
@@ -44,7 +44,7 @@ export function Limits() {
   const { data, error, refetch } = useQuery({
     ...readTagged('/api/o/{org}/limits/', { path: { org } }),
   });
-  if (!data) return error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />;
+  if (!data) return <Pending query={{ error, refetch }} />;
   if (editing) {
     const close = () => void refetch().then(() => setEditing(false));
     return <LimitsForm limits={data.value} etag={data.etag} onClose={close} />;

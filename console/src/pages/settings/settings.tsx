@@ -14,7 +14,7 @@ import { Deletion } from '../../components/deletion.tsx';
 import { Facts } from '../../components/facts.tsx';
 import { fill } from '../../components/fill.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { Failure, Loading } from '../../components/states.tsx';
+import { Pending } from '../../components/pending.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { to, useOrg } from '../../paths.ts';
 import { readTagged } from '../../queries.ts';
@@ -42,8 +42,7 @@ export default function Settings() {
         </Button>
       }
     >
-      {error && !data && <Failure error={error} retry={() => void refetch()} />}
-      {!data && !error && <Loading />}
+      {!data && <Pending query={{ error, refetch }} />}
       {data && (
         <Stack maw={640}>
           <Section title={texts.organization}>

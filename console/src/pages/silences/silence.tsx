@@ -12,7 +12,8 @@ import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Facts } from '../../components/facts.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { Empty, Failure, Loading } from '../../components/states.tsx';
+import { pendingPage } from '../../components/pending.tsx';
+import { Empty } from '../../components/states.tsx';
 import { clockAndDay, TimeAgo } from '../../components/time.tsx';
 import { liveMs, useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
@@ -71,13 +72,7 @@ export default function SilencePage() {
     if (confirmed) end.mutate(undefined);
   };
   const parents = [{ label: texts.silences, to: to.silences(org) }];
-  if (!data) {
-    return (
-      <Page title={texts.silence} parents={parents}>
-        {error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />}
-      </Page>
-    );
-  }
+  if (!data) return pendingPage(texts.silence, parents, { error, refetch });
   const { state, reason, counts } = data;
   return (
     <Page

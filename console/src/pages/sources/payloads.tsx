@@ -10,7 +10,7 @@ import { CopyBlock } from '../../components/copy.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Facts } from '../../components/facts.tsx';
 import { Section } from '../../components/page.tsx';
-import { Failure, Loading } from '../../components/states.tsx';
+import { Pending } from '../../components/pending.tsx';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
 import { to } from '../../paths.ts';
@@ -94,7 +94,7 @@ function Payload({ path, id }: { path: SourcePath; id: string }) {
     done: ({ changed }) => texts.replayed(changed),
     refresh: ['/api/o/{org}/'],
   });
-  if (!data) return error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />;
+  if (!data) return <Pending query={{ error, refetch }} />;
   const { state, received_at, method, url, bytes, note, alerts, body } = data;
   return (
     <Stack gap="md">

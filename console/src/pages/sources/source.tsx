@@ -1,7 +1,6 @@
 /** One source: its address, what it received, and its settings. */
 import { Grid, PasswordInput, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { useNavigate, useParams } from 'react-router';
 import { api, take } from '../../api.ts';
 import type { Source as SourceData } from '../../api-types.ts';
@@ -10,7 +9,8 @@ import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { CopyBlock, CopyText } from '../../components/copy.tsx';
 import { JsonEditor, readObject } from '../../components/json-editor.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { Failure, Loading } from '../../components/states.tsx';
+import { Pending, pendingPage } from '../../components/pending.tsx';
+import { useEditable } from '../../components/use-editable.ts';
 import { liveMs } from '../../components/use-list.ts';
 import { limitsOf } from '../../form-fields.ts';
 import { to, useOrg } from '../../paths.ts';
@@ -30,19 +30,10 @@ function useSourcePath() {
 
 export default function Source() {
   const path = useSourcePath();
-  const [filled, setFilled] = useState(0);
-  const { data, error, refetch } = useQuery({
-    ...readTagged('/api/o/{org}/p/{prj}/a/{app}/sources/{source}/', { path }),
-    retry: false,
-  });
+  const { query, filled, refill } = useEditable(readTagged('/api/o/{org}/p/{prj}/a/{app}/sources/{source}/', { path }));
+  const { data } = query;
   const parents = [{ label: texts.sources, to: to.sources(path.org) }];
-  if (!data) {
-    return (
-      <Page title={path.source} parents={parents}>
-        {error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />}
-      </Page>
-    );
-  }
+  if (!data) return pendingPage(path.source, parents, query);
   const { value, etag } = data;
   return (
     <Page
@@ -65,12 +56,7 @@ export default function Source() {
         </Grid.Col>
         <Grid.Col span={12}>
           <Section title={texts.settings}>
-            <Form
-              key={`${path.source} ${filled}`}
-              source={value}
-              etag={etag}
-              refill={() => refetch().then(() => setFilled(count => count + 1))}
-            />
+            <Form key={`${path.source} ${filled}`} source={value} etag={etag} refill={refill} />
           </Section>
         </Grid.Col>
       </Grid>
@@ -86,7 +72,7 @@ function Address() {
     enabled: mayRead,
   });
   if (!mayRead) return <Text size="sm">{texts.addressHidden}</Text>;
-  if (!data) return error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />;
+  if (!data) return <Pending query={{ error, refetch }} />;
   return (
     <Stack gap="sm">
       <Text size="sm">{texts.addressHint}</Text>

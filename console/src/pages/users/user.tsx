@@ -13,7 +13,7 @@ import { Facts } from '../../components/facts.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { MoreMenu } from '../../components/more-menu.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { Failure, Loading } from '../../components/states.tsx';
+import { pendingPage } from '../../components/pending.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { to, useOrg } from '../../paths.ts';
 import { readTagged } from '../../queries.ts';
@@ -46,13 +46,7 @@ export default function User() {
   const { data, error, refetch } = useQuery({
     ...readTagged('/api/o/{org}/u/{username}/profile/', { path: { org, username } }),
   });
-  if (!data) {
-    return (
-      <Page title={username} parents={parents}>
-        {error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />}
-      </Page>
-    );
-  }
+  if (!data) return pendingPage(username, parents, { error, refetch });
   const { value: user, etag } = data;
   const keepEtag = (changed: string | null) => setOwnEtags({ [username]: changed });
   const refill = async () => {

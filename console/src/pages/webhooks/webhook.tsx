@@ -1,7 +1,6 @@
 /** One webhook: its health, messages and settings. */
 import { Alert, Grid, Group, Modal, Select, Stack, Text } from '@mantine/core';
 import { IconAlertTriangle, IconRefresh, IconSend, IconWorld } from '@tabler/icons-react';
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useParams } from 'react-router';
 import { api, take } from '../../api.ts';
@@ -14,8 +13,9 @@ import { Facts } from '../../components/facts.tsx';
 import { GuardedItem } from '../../components/guarded.tsx';
 import { MoreMenu } from '../../components/more-menu.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { Failure, Loading } from '../../components/states.tsx';
+import { pendingPage } from '../../components/pending.tsx';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
+import { useEditable } from '../../components/use-editable.ts';
 import { liveMs } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
 import { readTagged } from '../../queries.ts';
@@ -31,20 +31,13 @@ const icon = { size: 15, stroke: 1.6 };
 export default function Webhook() {
   const org = useOrg();
   const { webhook: slug = '' } = useParams();
-  const [filled, setFilled] = useState(0);
-  const { data, error, refetch } = useQuery({
+  const { query, filled, refill } = useEditable({
     ...readTagged('/api/o/{org}/webhooks/{webhook}/', { path: { org, webhook: slug } }),
-    retry: false,
     refetchInterval: liveMs,
   });
+  const { data } = query;
   const parents = [{ label: texts.webhooks, to: to.webhooks(org) }];
-  if (!data) {
-    return (
-      <Page title={slug} parents={parents}>
-        {error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />}
-      </Page>
-    );
-  }
+  if (!data) return pendingPage(slug, parents, query);
   const { value, etag } = data;
   return (
     <Page
@@ -71,12 +64,7 @@ export default function Webhook() {
                 <Health of={value} />
               </Section>
               <Section title={texts.settings}>
-                <Form
-                  key={`${slug} ${filled}`}
-                  webhook={value}
-                  etag={etag}
-                  refill={() => refetch().then(() => setFilled(count => count + 1))}
-                />
+                <Form key={`${slug} ${filled}`} webhook={value} etag={etag} refill={refill} />
               </Section>
             </Stack>
           </Grid.Col>
