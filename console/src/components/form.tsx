@@ -17,6 +17,22 @@ export function errorsBelow(errors: Record<string, string>, parent: string): Rec
   return Object.fromEntries(below.map(([field, message]) => [field.slice(start.length), message]));
 }
 
+/** Returns the props of a Select: it has null where the form has an empty text, because nothing is chosen. */
+export function selectProps<Field extends string>(
+  form: {
+    values: Record<Field, string>;
+    getInputProps: (field: Field) => object;
+    setFieldValue: (field: Field, value: string) => void;
+  },
+  field: Field,
+) {
+  return {
+    ...form.getInputProps(field),
+    value: form.values[field] || null,
+    onChange: (value: string | null) => form.setFieldValue(field, value ?? ''),
+  };
+}
+
 export function isStale(error: unknown): boolean {
   return error instanceof ApiError && error.status === 412;
 }

@@ -39,6 +39,12 @@ export function useEvents() {
   });
 }
 
+/** Returns the paths of all events; or of the events below a path such as `shop/`, without it. */
+export function useEventPaths(above = ''): string[] {
+  const events = useEvents().data?.events ?? [];
+  return events.flatMap(({ path }) => (path.startsWith(above) ? path.slice(above.length) : []));
+}
+
 async function readProject(org: string, prj: string, withEvents: boolean, signal: AbortSignal) {
   const path = { org, prj };
   const [channels, applications] = await Promise.all([

@@ -18,8 +18,7 @@ import { media } from '../../api-types.ts';
 import { getChannelType } from '../../channel-types.ts';
 import type { useApiForm } from '../../components/api-form.tsx';
 import { GuardedIcon } from '../../components/guarded.tsx';
-import { slugFrom } from '../../components/slug.ts';
-import { limitsOf } from '../../form-fields.ts';
+import { NameFields } from '../../components/name-fields.tsx';
 import { texts } from '../../texts/preferences.ts';
 import type { CategoryValues } from './category-values.ts';
 
@@ -31,29 +30,13 @@ const personalTypes = types.filter(({ value }) => value !== 'webhook');
 const kinds = Object.keys(texts.kinds);
 
 export function CategoryFields({ form, isNew, isDisabled }: { form: Form; isNew: boolean; isDisabled: boolean }) {
-  const { kind, isOn, exceptions, channels, name, slug } = form.values;
+  const { kind, isOn, exceptions, channels } = form.values;
   const isRequired = kind === 'required';
   return (
     <Fieldset variant="unstyled" disabled={isDisabled}>
       <Stack gap="md">
         <SimpleGrid cols={{ base: 1, xs: isNew ? 2 : 1 }}>
-          <TextInput
-            label={texts.name}
-            description={texts.nameHint}
-            placeholder={texts.newsletter}
-            {...limitsOf('NewCategory', 'name')}
-            {...form.getInputProps('name')}
-          />
-          {isNew && (
-            <TextInput
-              label={texts.slug}
-              description={texts.slugHint}
-              {...limitsOf('NewCategory', 'slug')}
-              classNames={{ input: 'mono' }}
-              {...form.getInputProps('slug')}
-              value={slug || slugFrom(name)}
-            />
-          )}
+          <NameFields form={form} body="NewCategory" texts={texts} isNew={isNew} placeholder={texts.newsletter} />
         </SimpleGrid>
         <Textarea
           label={texts.description}

@@ -12,7 +12,7 @@ import { Page, Section } from '../../components/page.tsx';
 import { Pending, pendingPage } from '../../components/pending.tsx';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
 import { useEditable } from '../../components/use-editable.ts';
-import { useEvents } from '../../components/use-events.ts';
+import { useEventPaths } from '../../components/use-events.ts';
 import { limitsOf } from '../../form-fields.ts';
 import { to, useOrg } from '../../paths.ts';
 import { read, readTagged } from '../../queries.ts';
@@ -136,7 +136,6 @@ function Form({ heartbeat, etag, refill }: FormProps) {
   const path = useHeartbeatPath();
   const refusal = useRefusal()('source:write');
   const disabled = refusal !== undefined;
-  const { data } = useEvents();
   const { name, every, timezone, grace, event, enabled } = heartbeat;
   const editing = useApiForm({
     initialValues: { name, every, timezone, grace, event, enabled },
@@ -150,8 +149,7 @@ function Form({ heartbeat, etag, refill }: FormProps) {
     onDone: refill,
   });
   const { form } = editing;
-  const above = `${path.prj}/${path.app}/`;
-  const events = (data?.events ?? []).flatMap(one => (one.path.startsWith(above) ? one.path.slice(above.length) : []));
+  const events = useEventPaths(`${path.prj}/${path.app}/`);
   return (
     <ApiForm of={editing} isLong submit={texts.save} permission="source:write" reload={refill}>
       <TextInput

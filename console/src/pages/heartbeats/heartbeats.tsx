@@ -1,16 +1,18 @@
 /** Heartbeats of all applications of the organization. */
-import { Select, SimpleGrid, TextInput } from '@mantine/core';
+import { SimpleGrid, TextInput } from '@mantine/core';
 import { IconHeartbeat } from '@tabler/icons-react';
 import { useNavigate } from 'react-router';
 import { api, take } from '../../api.ts';
 import type { OrganizationHeartbeat } from '../../api-types.ts';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import type { Column } from '../../components/data-table.tsx';
+import { EventSelect } from '../../components/event-select.tsx';
+import { NameFields } from '../../components/name-fields.tsx';
 import { NameWithAddress } from '../../components/name-with-address.tsx';
 import { slugFrom } from '../../components/slug.ts';
 import { TablePage } from '../../components/table-page.tsx';
 import { TimeAgo } from '../../components/time.tsx';
-import { useEvents } from '../../components/use-events.ts';
+import { useEventPaths } from '../../components/use-events.ts';
 import { useList } from '../../components/use-list.ts';
 import { limitsOf } from '../../form-fields.ts';
 import { to, useOrg } from '../../paths.ts';
@@ -64,7 +66,7 @@ export default function Heartbeats() {
 function NewHeartbeat({ close }: { close: () => void }) {
   const org = useOrg();
   const navigate = useNavigate();
-  const { data } = useEvents();
+  const paths = useEventPaths();
   const creating = useApiForm({
     initialValues: { name: '', slug: '', every: '1d', grace: '1h', timezone: 'UTC', event: '' },
     run: async ({ slug, event: path, ...fields }) => {
@@ -79,7 +81,7 @@ function NewHeartbeat({ close }: { close: () => void }) {
     onDone: ({ prj, app, slug }) => void navigate(to.heartbeat(org, prj, app, slug)),
   });
   const { form } = creating;
-  const { name, slug, event } = form.values;
+  const { name, event } = form.values;
   return (
     <FormModal
       of={creating}
@@ -90,20 +92,7 @@ function NewHeartbeat({ close }: { close: () => void }) {
       close={close}
     >
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
-        <TextInput
-          label={texts.name}
-          description={texts.nameHint}
-          {...limitsOf('NewHeartbeat', 'name')}
-          {...form.getInputProps('name')}
-        />
-        <TextInput
-          label={texts.slug}
-          description={texts.slugHint}
-          classNames={{ input: 'mono' }}
-          {...limitsOf('NewHeartbeat', 'slug')}
-          {...form.getInputProps('slug')}
-          value={slug || slugFrom(name)}
-        />
+        <NameFields form={form} body="NewHeartbeat" texts={texts} />
       </SimpleGrid>
       <TextInput
         label={texts.every}
@@ -125,16 +114,7 @@ function NewHeartbeat({ close }: { close: () => void }) {
           {...form.getInputProps('grace')}
         />
       </SimpleGrid>
-      <Select
-        label={texts.event}
-        description={texts.eventHint}
-        placeholder={texts.chooseEvent}
-        data={(data?.events ?? []).map(({ path }) => path)}
-        searchable
-        {...form.getInputProps('event')}
-        value={event || null}
-        onChange={value => form.setFieldValue('event', value ?? '')}
-      />
+      <EventSelect form={form} texts={texts} paths={paths} />
     </FormModal>
   );
 }

@@ -8,6 +8,7 @@ import { GuardedButton, useAction } from '../../components/actions.tsx';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { confirm } from '../../components/confirm.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
+import { selectProps } from '../../components/form.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { Section } from '../../components/page.tsx';
 import { Empty } from '../../components/states.tsx';
@@ -161,9 +162,7 @@ export function NewOverride({ path, users, draft = {}, close }: NewOverrideProps
           description={texts.userHint}
           required
           data-autofocus
-          {...form.getInputProps('user')}
-          value={form.values.user || null}
-          onChange={user => form.setFieldValue('user', user ?? '')}
+          {...selectProps(form, 'user')}
         />
         <Select
           label={texts.replaces}

@@ -7,6 +7,7 @@ import { useNavigate } from 'react-router';
 import { api, take } from '../../api.ts';
 import { GuardedButton } from '../../components/actions.tsx';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
+import { selectProps } from '../../components/form.tsx';
 import { to } from '../../paths.ts';
 import { read } from '../../queries.ts';
 import { texts } from '../../texts/schedules.ts';
@@ -65,14 +66,7 @@ function NewPage({ path, close }: { path: SchedulePath; close: () => void }) {
         maxLength={maxMessage}
         {...form.getInputProps('message')}
       />
-      <UserSelect
-        label={texts.onlyUser}
-        description={texts.onlyUserHint}
-        clearable
-        {...form.getInputProps('user')}
-        value={form.values.user || null}
-        onChange={value => form.setFieldValue('user', value ?? '')}
-      />
+      <UserSelect label={texts.onlyUser} description={texts.onlyUserHint} clearable {...selectProps(form, 'user')} />
       <Switch
         label={texts.urgent}
         description={texts.urgentHint}

@@ -4,7 +4,8 @@ import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../../api.ts';
 import { type NewSchedule, type Schedule, timezones } from '../../api-types.ts';
 import { ApiForm, useApiForm } from '../../components/api-form.tsx';
-import { useEvents } from '../../components/use-events.ts';
+import { selectProps } from '../../components/form.tsx';
+import { useEventPaths } from '../../components/use-events.ts';
 import { limitsOf } from '../../form-fields.ts';
 import { read } from '../../queries.ts';
 import { useCan, useRefusal } from '../../session.tsx';
@@ -29,8 +30,7 @@ export function ScheduleForm({ path, schedule, etag, setDraft, refill }: Schedul
     ...read('/api/o/{org}/p/{prj}/d/', { path: { org: path.org, prj: path.prj } }),
     enabled: mayReadLists,
   });
-  const all = useEvents().data?.events ?? [];
-  const events = all.filter(event => event.prj === path.prj).map(({ app, slug }) => `${app}/${slug}`);
+  const events = useEventPaths(`${path.prj}/`);
   const editing = useApiForm({
     initialValues: toDraftSchedule(schedule),
     draft: { key: `${path.org}/schedules/${path.prj}/${path.schedule}`, etag },
@@ -79,9 +79,7 @@ export function ScheduleForm({ path, schedule, etag, setDraft, refill }: Schedul
       clearable
       clearButtonProps={{ 'aria-label': texts.clearEvent(label) }}
       searchable
-      {...form.getInputProps(field)}
-      value={form.values[field] || null}
-      onChange={value => form.setFieldValue(field, value ?? '')}
+      {...selectProps(form, field)}
       error={form.errors[field] ?? (field === 'test_event' && (form.errors['test/event'] ?? form.errors.test))}
       disabled={disabled}
     />
@@ -126,9 +124,7 @@ export function ScheduleForm({ path, schedule, etag, setDraft, refill }: Schedul
         clearable
         clearButtonProps={{ 'aria-label': texts.clearFallback }}
         searchable
-        {...form.getInputProps('fallback')}
-        value={form.values.fallback || null}
-        onChange={value => form.setFieldValue('fallback', value ?? '')}
+        {...selectProps(form, 'fallback')}
         disabled={disabled}
       />
       {eventSelect('on_change', {

@@ -1,18 +1,18 @@
 /** Schedules of all projects, with who is on call. */
-import { Button, Select, SimpleGrid, Text, TextInput } from '@mantine/core';
+import { Button, Select, SimpleGrid, Text } from '@mantine/core';
 import { IconCalendarUser } from '@tabler/icons-react';
 import { Link, useNavigate } from 'react-router';
 import { api, take } from '../../api.ts';
 import { type OnCall, timezones } from '../../api-types.ts';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import type { Column } from '../../components/data-table.tsx';
+import { NameFields } from '../../components/name-fields.tsx';
 import { NameWithAddress } from '../../components/name-with-address.tsx';
 import { slugFrom } from '../../components/slug.ts';
 import { TablePage } from '../../components/table-page.tsx';
 import { clockAndDay } from '../../components/time.tsx';
 import { useEvents } from '../../components/use-events.ts';
 import { useList } from '../../components/use-list.ts';
-import { limitsOf } from '../../form-fields.ts';
 import { to, useOrg } from '../../paths.ts';
 import { pages } from '../../queries.ts';
 import { texts } from '../../texts/schedules.ts';
@@ -117,7 +117,7 @@ function NewSchedule({ close }: { close: () => void }) {
     onDone: ({ prj, slug }) => void navigate(to.schedule(org, prj, slug)),
   });
   const { form } = creating;
-  const { name, slug, prj, layers } = form.values;
+  const { name, prj, layers } = form.values;
   return (
     <FormModal
       of={creating}
@@ -128,21 +128,7 @@ function NewSchedule({ close }: { close: () => void }) {
       close={close}
     >
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
-        <TextInput
-          label={texts.name}
-          description={texts.nameHint}
-          data-autofocus
-          {...limitsOf('NewSchedule', 'name')}
-          {...form.getInputProps('name')}
-        />
-        <TextInput
-          label={texts.slug}
-          description={texts.slugHint}
-          classNames={{ input: 'mono' }}
-          {...limitsOf('NewSchedule', 'slug')}
-          {...form.getInputProps('slug')}
-          value={slug || slugFrom(name)}
-        />
+        <NameFields form={form} body="NewSchedule" texts={texts} data-autofocus />
         <Select
           label={texts.project}
           placeholder={texts.chooseProject}

@@ -8,6 +8,7 @@ import { GuardedButton, useAction } from '../../components/actions.tsx';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { confirm } from '../../components/confirm.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
+import { selectProps } from '../../components/form.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { Section } from '../../components/page.tsx';
 import { Empty } from '../../components/states.tsx';
@@ -137,9 +138,7 @@ function NewSwap({ path, users, close }: { path: SchedulePath; users: string[]; 
         searchable
         required
         data-autofocus
-        {...form.getInputProps('user')}
-        value={form.values.user || null}
-        onChange={user => form.setFieldValue('user', user ?? '')}
+        {...selectProps(form, 'user')}
       />
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
         <TextInput
@@ -184,9 +183,7 @@ function Acceptance({ path, swap, close }: { path: SchedulePath; swap: Swap; clo
         description={texts.takingHint}
         required
         data-autofocus
-        {...form.getInputProps('user')}
-        value={form.values.user || null}
-        onChange={user => form.setFieldValue('user', user ?? '')}
+        {...selectProps(form, 'user')}
       />
     </FormModal>
   );

@@ -1,5 +1,5 @@
 /** Watches of all applications, with the state of their rehearsals. */
-import { Checkbox, Group, Modal, Select, SimpleGrid, Switch, Text, TextInput } from '@mantine/core';
+import { Checkbox, Group, Modal, SimpleGrid, Switch, Text, TextInput } from '@mantine/core';
 import { IconEyeCheck, IconPencil, IconPlus, IconTrash } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -9,6 +9,7 @@ import { GuardedButton } from '../../components/actions.tsx';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Deletion } from '../../components/deletion.tsx';
+import { EventSelect } from '../../components/event-select.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { NameWithAddress } from '../../components/name-with-address.tsx';
 import { Section } from '../../components/page.tsx';
@@ -16,7 +17,7 @@ import { Pending } from '../../components/pending.tsx';
 import { Empty } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useDialogParam } from '../../components/use-dialog-param.ts';
-import { useEvents } from '../../components/use-events.ts';
+import { useEventPaths } from '../../components/use-events.ts';
 import { limitsOf } from '../../form-fields.ts';
 import { useOrg } from '../../paths.ts';
 import { loadOnce } from '../../queries.ts';
@@ -171,7 +172,6 @@ interface FormProps {
 
 function WatchForm({ stored, close }: FormProps) {
   const org = useOrg();
-  const { data } = useEvents();
   // The values that the form began with, even if they are loaded again.
   const [etag] = useState(stored?.etag);
   const saving = useApiForm({
@@ -195,9 +195,7 @@ function WatchForm({ stored, close }: FormProps) {
   });
   const { form } = saving;
   const { slug, event, callsNone } = form.values;
-  const above = stored ? `${stored.path.prj}/${stored.path.app}/` : '';
-  const paths = (data?.events ?? []).map(({ path }) => path).filter(path => path.startsWith(above));
-  const events = paths.map(path => path.slice(above.length));
+  const events = useEventPaths(stored && `${stored.path.prj}/${stored.path.app}/`);
   return (
     <FormModal
       of={saving}
@@ -207,15 +205,10 @@ function WatchForm({ stored, close }: FormProps) {
       reload={stored && close}
       close={close}
     >
-      <Select
-        label={texts.event}
-        description={texts.eventHint}
-        placeholder={texts.chooseEvent}
-        data={[...new Set([...(stored ? [stored.value.event] : []), ...events])]}
-        searchable
-        {...form.getInputProps('event')}
-        value={event || null}
-        onChange={value => form.setFieldValue('event', value ?? '')}
+      <EventSelect
+        form={form}
+        texts={texts}
+        paths={[...new Set([...(stored ? [stored.value.event] : []), ...events])]}
       />
       <TextInput
         label={texts.url}

@@ -6,11 +6,13 @@ import { api, take } from '../../api.ts';
 import { type OrganizationSource, sourcePresets } from '../../api-types.ts';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import type { Column } from '../../components/data-table.tsx';
+import { EventSelect } from '../../components/event-select.tsx';
+import { NameFields } from '../../components/name-fields.tsx';
 import { NameWithAddress } from '../../components/name-with-address.tsx';
 import { slugFrom } from '../../components/slug.ts';
 import { TablePage } from '../../components/table-page.tsx';
 import { TimeAgo } from '../../components/time.tsx';
-import { useEvents } from '../../components/use-events.ts';
+import { useEventPaths } from '../../components/use-events.ts';
 import { useList } from '../../components/use-list.ts';
 import { limitsOf } from '../../form-fields.ts';
 import { to, useOrg } from '../../paths.ts';
@@ -64,7 +66,7 @@ export default function Sources() {
 function NewSource({ close }: { close: () => void }) {
   const org = useOrg();
   const navigate = useNavigate();
-  const { data } = useEvents();
+  const paths = useEventPaths();
   const creating = useApiForm({
     initialValues: { name: '', slug: '', use: 'alertmanager', key: '', event: '' },
     run: async ({ name, slug, use, key, event: path }) => {
@@ -80,7 +82,7 @@ function NewSource({ close }: { close: () => void }) {
     onDone: ({ prj, app, slug }) => void navigate(to.source(org, prj, app, slug)),
   });
   const { form } = creating;
-  const { name, slug, use, key, event } = form.values;
+  const { name, use, key, event } = form.values;
   return (
     <FormModal
       of={creating}
@@ -91,20 +93,7 @@ function NewSource({ close }: { close: () => void }) {
       close={close}
     >
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
-        <TextInput
-          label={texts.name}
-          description={texts.nameHint}
-          {...limitsOf('NewSource', 'name')}
-          {...form.getInputProps('name')}
-        />
-        <TextInput
-          label={texts.slug}
-          description={texts.slugHint}
-          classNames={{ input: 'mono' }}
-          {...limitsOf('NewSource', 'slug')}
-          {...form.getInputProps('slug')}
-          value={slug || slugFrom(name)}
-        />
+        <NameFields form={form} body="NewSource" texts={texts} />
       </SimpleGrid>
       <Select
         label={texts.format}
@@ -123,16 +112,7 @@ function NewSource({ close }: { close: () => void }) {
           {...form.getInputProps('key')}
         />
       )}
-      <Select
-        label={texts.event}
-        description={texts.eventHint}
-        placeholder={texts.chooseEvent}
-        data={(data?.events ?? []).map(({ path }) => path)}
-        searchable
-        {...form.getInputProps('event')}
-        value={event || null}
-        onChange={value => form.setFieldValue('event', value ?? '')}
-      />
+      <EventSelect form={form} texts={texts} paths={paths} />
     </FormModal>
   );
 }

@@ -3,7 +3,7 @@ import { Checkbox, Fieldset, Input, SimpleGrid, Stack, Switch, Text, TextInput }
 import type { Webhook } from '../../api-types.ts';
 import { webhookTypes } from '../../api-types.ts';
 import type { useApiForm } from '../../components/api-form.tsx';
-import { slugFrom } from '../../components/slug.ts';
+import { NameFields } from '../../components/name-fields.tsx';
 import { limitsOf } from '../../form-fields.ts';
 import { texts } from '../../texts/webhooks.ts';
 
@@ -40,28 +40,13 @@ interface WebhookFieldsProps {
 }
 
 export function WebhookFields({ form, isNew, isMoved, isDisabled }: WebhookFieldsProps) {
-  const { name, slug, types } = form.values;
+  const { types } = form.values;
   const wrong = Object.entries(form.errors).find(([field]) => field.startsWith('types'))?.[1];
   return (
     <Fieldset variant="unstyled" disabled={isDisabled}>
       <Stack gap="md">
         <SimpleGrid cols={{ base: 1, xs: isNew ? 2 : 1 }}>
-          <TextInput
-            label={texts.name}
-            description={texts.nameHint}
-            {...limitsOf('NewWebhook', 'name')}
-            {...form.getInputProps('name')}
-          />
-          {isNew && (
-            <TextInput
-              label={texts.slug}
-              description={texts.slugHint}
-              {...limitsOf('NewWebhook', 'slug')}
-              classNames={{ input: 'mono' }}
-              {...form.getInputProps('slug')}
-              value={slug || slugFrom(name)}
-            />
-          )}
+          <NameFields form={form} body="NewWebhook" texts={texts} isNew={isNew} />
         </SimpleGrid>
         <TextInput
           label={texts.url}
