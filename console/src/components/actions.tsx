@@ -88,14 +88,7 @@ export function showError(error: unknown): void {
   });
 }
 
-/** Runs a change, refreshes the queries it affects and shows the outcome in a toast. */
-export function useAction<Input, Result>({
-  run,
-  done,
-  refresh = [],
-  onDone,
-  silent = false,
-}: {
+export interface ActionOptions<Input, Result> {
   run: (input: Input) => Promise<Result>;
   /** Message of the success toast. */
   done?: string | ((result: Result, input: Input) => string);
@@ -104,7 +97,11 @@ export function useAction<Input, Result>({
   onDone?: (result: Result, input: Input) => unknown;
   /** Whether the caller shows errors itself, as forms do. */
   silent?: boolean;
-}) {
+}
+
+/** Runs a change, refreshes the queries it affects and shows the outcome in a toast. */
+export function useAction<Input, Result>(options: ActionOptions<Input, Result>) {
+  const { run, done, refresh = [], onDone, silent = false } = options;
   const queries = useQueryClient();
   return useMutation({
     mutationFn: run,

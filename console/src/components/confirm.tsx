@@ -3,6 +3,7 @@ import { Text } from '@mantine/core';
 import { modals } from '@mantine/modals';
 import type { ReactNode } from 'react';
 import { texts } from '../texts/common.ts';
+import { type ActionOptions, useAction } from './actions.tsx';
 
 interface Question {
   title: string;
@@ -28,4 +29,17 @@ export function confirm({ title, children, action, danger = false }: Question): 
       onClose: () => resolve(false),
     });
   });
+}
+
+interface ConfirmedActionOptions<Input, Result> extends ActionOptions<Input, Result> {
+  question: Question | ((input: Input) => Question);
+}
+
+/** An action that `ask` runs after the user has confirmed it. */
+export function useConfirmedAction<Input, Result>({ question, ...options }: ConfirmedActionOptions<Input, Result>) {
+  const action = useAction(options);
+  const askAndRun = async (input: Input) => {
+    if (await confirm(typeof question === 'function' ? question(input) : question)) action.mutate(input);
+  };
+  return { ...action, ask: (input: Input) => void askAndRun(input) };
 }

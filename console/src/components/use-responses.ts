@@ -2,7 +2,7 @@ import { api, take } from '../api.ts';
 import { useOrg } from '../paths.ts';
 import { texts } from '../texts/responses.ts';
 import { useAction } from './actions.tsx';
-import { confirm } from './confirm.tsx';
+import { useConfirmedAction } from './confirm.tsx';
 
 /** What a person can do about an occurrence with steps. */
 export function useResponses(identifier: string) {
@@ -13,31 +13,17 @@ export function useResponses(identifier: string) {
     done: texts.acknowledgedToast,
     refresh: ['/api/o/{org}/'],
   });
-  const unacknowledge = useAction({
+  const unacknowledge = useConfirmedAction({
+    question: { title: texts.unacknowledgeQuestion, children: texts.unacknowledgeHint, action: texts.unacknowledge },
     run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/unacknowledge/', { params })),
     done: texts.unacknowledgedToast,
     refresh: ['/api/o/{org}/'],
   });
-  const askUnacknowledge = async () => {
-    const confirmed = await confirm({
-      title: texts.unacknowledgeQuestion,
-      children: texts.unacknowledgeHint,
-      action: texts.unacknowledge,
-    });
-    if (confirmed) unacknowledge.mutate(undefined);
-  };
-  const resolve = useAction({
+  const resolve = useConfirmedAction({
+    question: { title: texts.resolveQuestion, children: texts.resolveHint, action: texts.resolve },
     run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/resolve/', { params })),
     done: texts.resolvedToast,
     refresh: ['/api/o/{org}/'],
   });
-  const askResolve = async () => {
-    const confirmed = await confirm({
-      title: texts.resolveQuestion,
-      children: texts.resolveHint,
-      action: texts.resolve,
-    });
-    if (confirmed) resolve.mutate(undefined);
-  };
-  return { acknowledge, unacknowledge, askUnacknowledge, resolve, askResolve };
+  return { acknowledge, unacknowledge, resolve };
 }

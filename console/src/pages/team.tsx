@@ -5,7 +5,7 @@ import { api, take } from '../api.ts';
 import type { Account, CreatedInvite, Invite } from '../api-types.ts';
 import { GuardedButton, useAction } from '../components/actions.tsx';
 import { FormModal, useApiForm } from '../components/api-form.tsx';
-import { confirm } from '../components/confirm.tsx';
+import { confirm, useConfirmedAction } from '../components/confirm.tsx';
 import { CopyBlock } from '../components/copy.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { FormButtons } from '../components/form.tsx';
@@ -98,27 +98,30 @@ function Accounts() {
     done: (_, { of, role }) => texts.roleChanged(of.email, role),
     refresh,
   });
-  const remove = useAction({
+  const remove = useConfirmedAction({
+    question: of => ({
+      title: of.id === self.id ? texts.leaveQuestion : texts.removeQuestion(of.email),
+      children: texts.removeHint,
+      action: of.id === self.id ? texts.leave : texts.remove,
+      danger: true,
+    }),
     run: (of: Account) =>
       take(api.DELETE('/api/o/{org}/account/{account}/', { params: { path: { org, account: of.id } } })),
     done: (_, { email }) => texts.removed(email),
     refresh,
   });
-  const unlink = useAction({
+  const unlink = useConfirmedAction({
+    question: of => ({
+      title: texts.unlinkQuestion(of.email),
+      children: texts.unlinkHint,
+      action: texts.unlinkAction,
+      danger: true,
+    }),
     run: (of: Account) =>
       take(api.DELETE('/api/o/{org}/account/{account}/identity/', { params: { path: { org, account: of.id } } })),
     done: (_, { email }) => texts.unlinked(email),
     refresh,
   });
-  const askUnlink = async (of: Account) => {
-    const confirmed = await confirm({
-      title: texts.unlinkQuestion(of.email),
-      children: texts.unlinkHint,
-      action: texts.unlinkAction,
-      danger: true,
-    });
-    if (confirmed) unlink.mutate(of);
-  };
   const askChange = async (of: Account, role: string) => {
     const lower = of.id === self.id && ranks.indexOf(role) < ranks.indexOf(of.role);
     const confirmed =
@@ -130,15 +133,6 @@ function Accounts() {
         danger: true,
       }));
     if (confirmed) change.mutate({ of, role });
-  };
-  const askRemove = async (of: Account) => {
-    const confirmed = await confirm({
-      title: of.id === self.id ? texts.leaveQuestion : texts.removeQuestion(of.email),
-      children: texts.removeHint,
-      action: of.id === self.id ? texts.leave : texts.remove,
-      danger: true,
-    });
-    if (confirmed) remove.mutate(of);
   };
   const columns: Column<Account>[] = [
     {
@@ -195,7 +189,7 @@ function Accounts() {
             <GuardedIcon
               permission="account:write"
               label={texts.unlink(account.email)}
-              onClick={() => void askUnlink(account)}
+              onClick={() => unlink.ask(account)}
             >
               <IconUnlink size={15} stroke={1.6} />
             </GuardedIcon>
@@ -203,7 +197,7 @@ function Accounts() {
           <GuardedIcon
             permission="account:write"
             label={texts.removeMember(account.email)}
-            onClick={() => void askRemove(account)}
+            onClick={() => remove.ask(account)}
           >
             <IconTrash size={15} stroke={1.6} />
           </GuardedIcon>
@@ -236,21 +230,18 @@ function Accounts() {
 function Invites() {
   const org = useOrg();
   const list = useList(pages('/api/o/{org}/invite/', { path: { org } }));
-  const revoke = useAction({
+  const revoke = useConfirmedAction({
+    question: invite => ({
+      title: texts.revokeInviteQuestion(invite.email),
+      children: texts.revokeInviteHint,
+      action: texts.revoke,
+      danger: true,
+    }),
     run: (invite: Invite) =>
       take(api.DELETE('/api/o/{org}/invite/{invite}/', { params: { path: { org, invite: invite.id } } })),
     done: (_, { email }) => texts.inviteRevoked(email),
     refresh: ['/api/o/{org}/invite/'],
   });
-  const ask = async (invite: Invite) => {
-    const confirmed = await confirm({
-      title: texts.revokeInviteQuestion(invite.email),
-      children: texts.revokeInviteHint,
-      action: texts.revoke,
-      danger: true,
-    });
-    if (confirmed) revoke.mutate(invite);
-  };
   const columns: Column<Invite>[] = [
     {
       head: texts.email,
@@ -267,7 +258,7 @@ function Invites() {
         <GuardedIcon
           permission="account:write"
           label={texts.revokeInvite(invite.email)}
-          onClick={() => void ask(invite)}
+          onClick={() => revoke.ask(invite)}
         >
           <IconTrash size={15} stroke={1.6} />
         </GuardedIcon>

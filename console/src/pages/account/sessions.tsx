@@ -4,7 +4,7 @@ import { IconDeviceLaptop, IconDeviceMobile } from '@tabler/icons-react';
 import { api, take } from '../../api.ts';
 import type { ListedSession } from '../../api-types.ts';
 import { useAction } from '../../components/actions.tsx';
-import { confirm } from '../../components/confirm.tsx';
+import { useConfirmedAction } from '../../components/confirm.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { Section } from '../../components/page.tsx';
 import { Failure } from '../../components/states.tsx';
@@ -18,20 +18,17 @@ const methods = { password: texts.password, passkey: texts.passkey, oidc: texts.
 
 export function Sessions() {
   const list = useList(pages('/api/sessions/', {}));
-  const endOthers = useAction({
-    run: () => take(api.DELETE('/api/sessions/')),
-    done: ({ ended }) => texts.signedOutOfOtherSessions(ended),
-    refresh: ['/api/sessions/'],
-  });
-  const ask = async () => {
-    const confirmed = await confirm({
+  const endOthers = useConfirmedAction({
+    question: {
       title: texts.signOutEverywhereElseQuestion,
       children: texts.signOutEverywhereElseHint,
       action: texts.signOutEverywhereElse,
       danger: true,
-    });
-    if (confirmed) endOthers.mutate(undefined);
-  };
+    },
+    run: () => take(api.DELETE('/api/sessions/')),
+    done: ({ ended }) => texts.signedOutOfOtherSessions(ended),
+    refresh: ['/api/sessions/'],
+  });
   const sorted = [...list.rows].sort(
     (a, b) => Number(b.current) - Number(a.current) || b.last_used_at.localeCompare(a.last_used_at),
   );
@@ -40,7 +37,7 @@ export function Sessions() {
       title={texts.sessions}
       aside={
         sorted.length > 1 && (
-          <Button variant="default" loading={endOthers.isPending} onClick={() => void ask()}>
+          <Button variant="default" loading={endOthers.isPending} onClick={() => endOthers.ask(undefined)}>
             {texts.signOutEverywhereElse}
           </Button>
         )

@@ -8,7 +8,7 @@ import { api, take } from '../../api.ts';
 import type { TwoFactor as TwoFactorState } from '../../api-types.ts';
 import { useAction } from '../../components/actions.tsx';
 import { ApiForm, useApiForm } from '../../components/api-form.tsx';
-import { confirm } from '../../components/confirm.tsx';
+import { useConfirmedAction } from '../../components/confirm.tsx';
 import { withConfirmation } from '../../components/confirm-identity.tsx';
 import { CopyText } from '../../components/copy.tsx';
 import { Mark } from '../../components/mark.tsx';
@@ -111,20 +111,17 @@ function AuthenticatorApp({ totp }: { totp: TwoFactorState['totp'] }) {
       });
     },
   });
-  const remove = useAction({
-    run: () => withConfirmation(() => take(api.DELETE('/api/session/totp/'))),
-    done: texts.authenticatorAppRemoved,
-    onDone: () => void refreshAfterChange(),
-  });
-  const askRemove = async () => {
-    const confirmed = await confirm({
+  const remove = useConfirmedAction({
+    question: {
       title: texts.removeAuthenticatorAppQuestion,
       children: texts.removeAuthenticatorAppHint,
       action: texts.remove,
       danger: true,
-    });
-    if (confirmed) remove.mutate(undefined);
-  };
+    },
+    run: () => withConfirmation(() => take(api.DELETE('/api/session/totp/'))),
+    done: texts.authenticatorAppRemoved,
+    onDone: () => void refreshAfterChange(),
+  });
   return (
     <Method
       icon={<IconDeviceMobile size={18} stroke={1.6} />}
@@ -140,7 +137,7 @@ function AuthenticatorApp({ totp }: { totp: TwoFactorState['totp'] }) {
               variant="default"
               c="var(--mantine-color-error)"
               loading={remove.isPending}
-              onClick={() => void askRemove()}
+              onClick={() => remove.ask(undefined)}
               aria-label={texts.removeAuthenticatorApp}
             >
               {texts.remove}
@@ -237,7 +234,13 @@ function Passkeys({ passkeys }: { passkeys: Passkey[] }) {
 
 function PasskeyRow({ passkey: { id, name, created_at, last_used_at } }: { passkey: Passkey }) {
   const refreshAfterChange = useRefreshAfterChange();
-  const remove = useAction({
+  const remove = useConfirmedAction({
+    question: {
+      title: texts.removePasskeyQuestion(name),
+      children: texts.removePasskeyHint,
+      action: texts.remove,
+      danger: true,
+    },
     run: () =>
       withConfirmation(() =>
         take(api.DELETE('/api/session/passkeys/{passkey}/', { params: { path: { passkey: id } } })),
@@ -245,15 +248,6 @@ function PasskeyRow({ passkey: { id, name, created_at, last_used_at } }: { passk
     done: texts.passkeyRemoved,
     onDone: () => void refreshAfterChange(),
   });
-  const askRemove = async () => {
-    const confirmed = await confirm({
-      title: texts.removePasskeyQuestion(name),
-      children: texts.removePasskeyHint,
-      action: texts.remove,
-      danger: true,
-    });
-    if (confirmed) remove.mutate(undefined);
-  };
   const rename = () => {
     const modal = modals.open({
       title: texts.renamePasskey,
@@ -292,7 +286,7 @@ function PasskeyRow({ passkey: { id, name, created_at, last_used_at } }: { passk
             color="gray"
             aria-label={texts.removeItem(name)}
             loading={remove.isPending}
-            onClick={() => void askRemove()}
+            onClick={() => remove.ask(undefined)}
           >
             <IconTrash size={15} stroke={1.6} />
           </ActionIcon>
@@ -317,18 +311,11 @@ function RenameForm({ id, name, done }: { id: number; name: string; done: () => 
 
 function RecoveryCodes({ left }: { left: number }) {
   const refreshAfterChange = useRefreshAfterChange();
-  const renew = useAction({
+  const renew = useConfirmedAction({
+    question: { title: texts.generateCodesQuestion, children: texts.generateCodesHint, action: texts.generateNewCodes },
     run: () => withConfirmation(() => take(api.POST('/api/session/recovery-codes/'))),
     onDone: ({ recovery_codes }) => void refreshAfterChange(recovery_codes),
   });
-  const ask = async () => {
-    const confirmed = await confirm({
-      title: texts.generateCodesQuestion,
-      children: texts.generateCodesHint,
-      action: texts.generateNewCodes,
-    });
-    if (confirmed) renew.mutate(undefined);
-  };
   return (
     <Method
       icon={<IconLifebuoy size={18} stroke={1.6} />}
@@ -339,7 +326,7 @@ function RecoveryCodes({ left }: { left: number }) {
           : texts.fewCodesLeft(left === 0 ? texts.noCodes : left === 1 ? texts.oneCode : texts.twoCodes)
       }
       actions={
-        <Button variant="default" loading={renew.isPending} onClick={() => void ask()}>
+        <Button variant="default" loading={renew.isPending} onClick={() => renew.ask(undefined)}>
           {texts.generateNewCodes}
         </Button>
       }

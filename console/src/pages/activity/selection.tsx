@@ -5,7 +5,7 @@ import { useState } from 'react';
 import { api, take } from '../../api.ts';
 import type { PastDelivery } from '../../api-types.ts';
 import { GuardedButton, useAction } from '../../components/actions.tsx';
-import { confirm } from '../../components/confirm.tsx';
+import { confirm, useConfirmedAction } from '../../components/confirm.tsx';
 import { count } from '../../components/counts.tsx';
 import { useOrg } from '../../paths.ts';
 import type { PathPrefix } from '../../queries.ts';
@@ -42,22 +42,25 @@ export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () 
       if (confirmed) retry.mutate(undefined);
     },
   });
-  const cancel = useAction({
+  const cancel = useConfirmedAction({
+    question: {
+      title: texts.cancelDeliveries(waiting.length),
+      children: texts.cancelHint,
+      action: texts.cancelNow,
+      danger: true,
+    },
     run: () => take(api.POST('/api/o/{org}/activity/cancel/', { params, body: { deliveries: waiting.map(keyOf) } })),
     done: ({ cancelled }) => texts.cancelled(cancelled),
     refresh,
     onDone: clear,
   });
-  const askCancel = async () => {
-    const confirmed = await confirm({
-      title: texts.cancelDeliveries(waiting.length),
-      children: texts.cancelHint,
-      action: texts.cancelNow,
+  const lock = useConfirmedAction({
+    question: {
+      title: users.length === 1 ? texts.lockOneUser(users[0]) : texts.lockUsers(users.length),
+      children: texts.lockHint,
+      action: texts.lockNow,
       danger: true,
-    });
-    if (confirmed) cancel.mutate(undefined);
-  };
-  const lock = useAction({
+    },
     // Sequential, so that each change gets its own entry in the audit log.
     run: async () => {
       for (const username of users) {
@@ -69,15 +72,6 @@ export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () 
     refresh: ['/api/o/{org}/u/', '/api/o/{org}/activity/'],
     onDone: clear,
   });
-  const askLock = async () => {
-    const confirmed = await confirm({
-      title: users.length === 1 ? texts.lockOneUser(users[0]) : texts.lockUsers(users.length),
-      children: texts.lockHint,
-      action: texts.lockNow,
-      danger: true,
-    });
-    if (confirmed) lock.mutate(undefined);
-  };
   return (
     <Group px="sm" py={8} gap="xs" role="toolbar" aria-label={texts.bulkActions} className="selection">
       <Text size="sm" fw={500} role="status" className="numbers" mr="xs">
@@ -99,7 +93,7 @@ export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () 
           variant="default"
           leftSection={<IconPlayerStop {...icon} />}
           loading={cancel.isPending}
-          onClick={() => void askCancel()}
+          onClick={() => cancel.ask(undefined)}
         >
           {texts.cancel(count(waiting.length))}
         </GuardedButton>
@@ -119,7 +113,7 @@ export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () 
             variant="default"
             leftSection={<IconLock {...icon} />}
             loading={lock.isPending}
-            onClick={() => void askLock()}
+            onClick={() => lock.ask(undefined)}
           >
             {texts.lock}
           </GuardedButton>

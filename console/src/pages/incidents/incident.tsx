@@ -163,7 +163,7 @@ interface ResponsesProps {
 }
 
 function Responses({ identifier, name, status, hasSteps }: ResponsesProps) {
-  const { acknowledge, unacknowledge, askUnacknowledge, resolve, askResolve } = useResponses(identifier);
+  const { acknowledge, unacknowledge, resolve } = useResponses(identifier);
   const isSnoozed = status === 'snoozed';
   return (
     <Group gap="xs">
@@ -187,7 +187,7 @@ function Responses({ identifier, name, status, hasSteps }: ResponsesProps) {
           variant="default"
           leftSection={<IconArrowBackUp size={14} stroke={1.6} />}
           loading={unacknowledge.isPending}
-          onClick={() => void askUnacknowledge()}
+          onClick={() => unacknowledge.ask(undefined)}
           aria-label={isSnoozed ? responses.unsnoozeEvent(name) : responses.unacknowledgeEvent(name)}
         >
           {isSnoozed ? responses.unsnooze : responses.unacknowledge}
@@ -199,7 +199,7 @@ function Responses({ identifier, name, status, hasSteps }: ResponsesProps) {
         variant="default"
         leftSection={<IconCheck size={14} stroke={1.6} />}
         loading={resolve.isPending}
-        onClick={() => void askResolve()}
+        onClick={() => resolve.ask(undefined)}
         aria-label={responses.resolveEvent(name)}
       >
         {responses.resolve}

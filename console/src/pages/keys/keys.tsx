@@ -14,7 +14,7 @@ import { useState } from 'react';
 import { api, take } from '../../api.ts';
 import type { Key } from '../../api-types.ts';
 import { useAction } from '../../components/actions.tsx';
-import { confirm } from '../../components/confirm.tsx';
+import { useConfirmedAction } from '../../components/confirm.tsx';
 import type { Column } from '../../components/data-table.tsx';
 import { GuardedItem } from '../../components/guarded.tsx';
 import { Mark } from '../../components/mark.tsx';
@@ -136,34 +136,18 @@ function Expires({ of: key }: { of: Key }) {
 
 function KeyMenu({ of: key, setOpen }: { of: Key; setOpen: (open: Open) => void }) {
   const org = useOrg();
-  const revoke = useAction({
+  const revoke = useConfirmedAction({
+    question: { title: texts.revokeQuestion(key.name), children: texts.revokeHint, action: texts.revoke, danger: true },
     run: () => take(api.POST('/api/o/{org}/k/revoke/', { params: { path: { org } }, body: { key: key.id } })),
     done: texts.revokedToast(key.name),
     refresh: ['/api/o/{org}/k/'],
   });
-  const remove = useAction({
+  const remove = useConfirmedAction({
+    question: { title: texts.deleteQuestion(key.name), children: texts.deleteHint, action: texts.delete, danger: true },
     run: () => take(api.DELETE('/api/o/{org}/k/{key}/', { params: { path: { org, key: key.id } } })),
     done: texts.deletedToast(key.name),
     refresh: ['/api/o/{org}/k/'],
   });
-  const askRevoke = async () => {
-    const confirmed = await confirm({
-      title: texts.revokeQuestion(key.name),
-      children: texts.revokeHint,
-      action: texts.revoke,
-      danger: true,
-    });
-    if (confirmed) revoke.mutate(undefined);
-  };
-  const askRemove = async () => {
-    const confirmed = await confirm({
-      title: texts.deleteQuestion(key.name),
-      children: texts.deleteHint,
-      action: texts.delete,
-      danger: true,
-    });
-    if (confirmed) remove.mutate(undefined);
-  };
   const ended = hasEnded(key);
   const target = { kind: 'key', path: key.name, id: key.id } as const;
   const resumed = useAction({
@@ -206,13 +190,23 @@ function KeyMenu({ of: key, setOpen }: { of: Key; setOpen: (open: Open) => void 
             >
               {key.paused ? texts.resume : texts.pause}
             </GuardedItem>
-            <GuardedItem permission="key:write" icon={<IconBan {...icon} />} danger onClick={() => void askRevoke()}>
+            <GuardedItem
+              permission="key:write"
+              icon={<IconBan {...icon} />}
+              danger
+              onClick={() => revoke.ask(undefined)}
+            >
               {texts.revokeMenuItem}
             </GuardedItem>
           </>
         )}
         {ended && (
-          <GuardedItem permission="key:write" icon={<IconTrash {...icon} />} danger onClick={() => void askRemove()}>
+          <GuardedItem
+            permission="key:write"
+            icon={<IconTrash {...icon} />}
+            danger
+            onClick={() => remove.ask(undefined)}
+          >
             {texts.deleteMenuItem}
           </GuardedItem>
         )}

@@ -5,7 +5,7 @@ import { Link } from 'react-router';
 import { api, take } from '../../api.ts';
 import type { NamedMember } from '../../api-types.ts';
 import { useAction } from '../../components/actions.tsx';
-import { confirm } from '../../components/confirm.tsx';
+import { useConfirmedAction } from '../../components/confirm.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { GuardedIcon, GuardedSwitch } from '../../components/guarded.tsx';
 import { SearchInput } from '../../components/search-input.tsx';
@@ -33,21 +33,18 @@ export function Members({ prj, pk }: { prj: string; pk: number }) {
       active ? texts.activatedToast(member.address) : texts.deactivatedToast(member.address),
     refresh: ['/api/o/{org}/p/{prj}/d/'],
   });
-  const remove = useAction({
+  const remove = useConfirmedAction({
+    question: member => ({
+      title: texts.removeQuestion(member.address),
+      children: texts.removeHint,
+      action: texts.remove,
+      danger: true,
+    }),
     run: (member: NamedMember) =>
       take(api.DELETE('/api/o/{org}/p/{prj}/d/{pk}/m/{member}/', { params: { path: { ...path, member: member.id } } })),
     done: (_, { address }) => texts.removedToast(address),
     refresh: ['/api/o/{org}/p/{prj}/d/'],
   });
-  const askRemove = async (member: NamedMember) => {
-    const confirmed = await confirm({
-      title: texts.removeQuestion(member.address),
-      children: texts.removeHint,
-      action: texts.remove,
-      danger: true,
-    });
-    if (confirmed) remove.mutate(member);
-  };
   const columns: Column<NamedMember>[] = [
     {
       head: texts.address,
@@ -88,7 +85,7 @@ export function Members({ prj, pk }: { prj: string; pk: number }) {
         <GuardedIcon
           permission="distributionlist:write"
           label={texts.removeMember(member.address)}
-          onClick={() => void askRemove(member)}
+          onClick={() => remove.ask(member)}
         >
           <IconTrash size={15} stroke={1.6} />
         </GuardedIcon>

@@ -13,8 +13,8 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from 'react-router';
 import { api, take } from '../../api.ts';
 import { HoldSection } from '../../approvals/hold-section.tsx';
-import { GuardedButton, useAction } from '../../components/actions.tsx';
-import { confirm } from '../../components/confirm.tsx';
+import { GuardedButton } from '../../components/actions.tsx';
+import { useConfirmedAction } from '../../components/confirm.tsx';
 import { CopyText } from '../../components/copy.tsx';
 import { CountsBar, CountsLegend, count, totalOf } from '../../components/counts.tsx';
 import { EventPath } from '../../components/event-path.tsx';
@@ -56,7 +56,8 @@ export default function OccurrencePage() {
     refetchInterval: query => (query.state.data?.status === 'completed' ? liveMs * 5 : liveMs / 2),
   });
   const refresh: PathPrefix[] = ['/api/o/{org}/occurrence/'];
-  const cancel = useAction({
+  const cancel = useConfirmedAction({
+    question: { title: texts.cancelQuestion, children: texts.cancelHint, action: texts.cancelOccurrence, danger: true },
     run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/cancel/', { params: { path } })),
     done: ({ cancelled, sending }) =>
       [texts.cancelledDeliveries(cancelled), ...(sending > 0 ? [texts.mayStillArrive(count(sending))] : [])].join(' '),
@@ -65,7 +66,7 @@ export default function OccurrencePage() {
   const replay = useReplay({ identifier, counts: data?.counts ?? noCounts });
   const pauses = useOccurrencePauses(identifier, data !== undefined && data.status !== 'completed');
 
-  const { acknowledge, unacknowledge, askUnacknowledge, resolve, askResolve } = useResponses(identifier);
+  const { acknowledge, unacknowledge, resolve } = useResponses(identifier);
 
   const parents = [{ label: texts.occurrences, to: to.occurrences(org) }];
   if (!data) return pendingPage(texts.occurrence, parents, { error, refetch });
@@ -73,15 +74,6 @@ export default function OccurrencePage() {
   const total = totalOf(counts);
   const again = counts.failed + counts.unknown;
   const open = counts.pending;
-  const askCancel = async () => {
-    const confirmed = await confirm({
-      title: texts.cancelQuestion,
-      children: texts.cancelHint,
-      action: texts.cancelOccurrence,
-      danger: true,
-    });
-    if (confirmed) cancel.mutate(undefined);
-  };
   const isEscalation =
     ['escalating', 'unacknowledged', 'acknowledged'].includes(data.outcome) || data.dedup_key !== null;
   const name = data.title || (data.event ?? texts.deletedEvent);
@@ -158,7 +150,7 @@ export default function OccurrencePage() {
               variant="default"
               leftSection={<IconArrowBackUp size={14} stroke={1.6} />}
               loading={unacknowledge.isPending}
-              onClick={() => void askUnacknowledge()}
+              onClick={() => unacknowledge.ask(undefined)}
             >
               {data.snoozed_by ? responses.unsnooze : responses.unacknowledge}
             </GuardedButton>
@@ -169,7 +161,7 @@ export default function OccurrencePage() {
               variant="default"
               leftSection={<IconCircleCheck size={14} stroke={1.6} />}
               loading={resolve.isPending}
-              onClick={() => void askResolve()}
+              onClick={() => resolve.ask(undefined)}
             >
               {responses.resolve}
             </GuardedButton>
@@ -190,7 +182,7 @@ export default function OccurrencePage() {
               variant="default"
               leftSection={<IconPlayerStop size={14} stroke={1.6} />}
               loading={cancel.isPending}
-              onClick={() => void askCancel()}
+              onClick={() => cancel.ask(undefined)}
             >
               {texts.cancel}
             </GuardedButton>

@@ -4,9 +4,9 @@ import { IconPlus } from '@tabler/icons-react';
 import { useState } from 'react';
 import { api, take } from '../../api.ts';
 import type { NewOverride as NewBody, Override } from '../../api-types.ts';
-import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { GuardedButton } from '../../components/actions.tsx';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
-import { confirm } from '../../components/confirm.tsx';
+import { useConfirmedAction } from '../../components/confirm.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { selectProps } from '../../components/form.tsx';
 import { Mark } from '../../components/mark.tsx';
@@ -34,15 +34,12 @@ export function Overrides({ path, users }: { path: SchedulePath; users: string[]
   const [creating, setCreating] = useState(false);
   const mayEnd = useCan()('schedule:override');
   const list = useList(pages(all, { path }), { live: true });
-  const end = useAction({
+  const end = useConfirmedAction({
+    question: { title: texts.endQuestion, children: texts.endHint, action: texts.end },
     run: (override: number) => take(api.DELETE(`${all}{override}/`, { params: { path: { ...path, override } } })),
     done: texts.ended,
     refresh: ['/api/o/{org}/p/{prj}/schedules/', '/api/o/{org}/on-call/'],
   });
-  const askEnd = async (override: number) => {
-    const confirmed = await confirm({ title: texts.endQuestion, children: texts.endHint, action: texts.end });
-    if (confirmed) end.mutate(override);
-  };
   const create = (
     <GuardedButton
       permission="schedule:override"
@@ -60,12 +57,7 @@ export function Overrides({ path, users }: { path: SchedulePath; users: string[]
     align: 'right',
     cell: ({ id, state, user }) =>
       state !== 'ended' && (
-        <Button
-          size="compact-xs"
-          variant="default"
-          aria-label={texts.endOverride(user)}
-          onClick={() => void askEnd(id)}
-        >
+        <Button size="compact-xs" variant="default" aria-label={texts.endOverride(user)} onClick={() => end.ask(id)}>
           {texts.end}
         </Button>
       ),

@@ -4,9 +4,9 @@ import { IconPlus } from '@tabler/icons-react';
 import { useState } from 'react';
 import { api, take } from '../../api.ts';
 import type { Swap } from '../../api-types.ts';
-import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { GuardedButton } from '../../components/actions.tsx';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
-import { confirm } from '../../components/confirm.tsx';
+import { useConfirmedAction } from '../../components/confirm.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { selectProps } from '../../components/form.tsx';
 import { Mark } from '../../components/mark.tsx';
@@ -30,15 +30,12 @@ export function Swaps({ path, users }: { path: SchedulePath; users: string[] }) 
   const [accepted, setAccepted] = useState<Swap>();
   const mayChange = useCan()('schedule:override');
   const list = useList(pages(all, { path }), { live: true });
-  const withdraw = useAction({
+  const withdraw = useConfirmedAction({
+    question: { title: texts.withdrawQuestion, children: texts.withdrawHint, action: texts.withdraw },
     run: (swap: number) => take(api.DELETE(`${all}{swap}/`, { params: { path: { ...path, swap } } })),
     done: texts.withdrawn,
     refresh: [...changed],
   });
-  const askWithdraw = async (swap: number) => {
-    const question = { title: texts.withdrawQuestion, children: texts.withdrawHint, action: texts.withdraw };
-    if (await confirm(question)) withdraw.mutate(swap);
-  };
   const create = (
     <GuardedButton
       permission="schedule:override"
@@ -65,7 +62,7 @@ export function Swaps({ path, users }: { path: SchedulePath; users: string[] }) 
             size="compact-xs"
             variant="default"
             aria-label={texts.withdrawSwap(swap.user)}
-            onClick={() => void askWithdraw(swap.id)}
+            onClick={() => withdraw.ask(swap.id)}
           >
             {texts.withdraw}
           </Button>

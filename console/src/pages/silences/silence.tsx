@@ -5,8 +5,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useParams } from 'react-router';
 import { api, take } from '../../api.ts';
 import type { Silence, SilencedOccurrence } from '../../api-types.ts';
-import { GuardedButton, useAction } from '../../components/actions.tsx';
-import { confirm } from '../../components/confirm.tsx';
+import { GuardedButton } from '../../components/actions.tsx';
+import { useConfirmedAction } from '../../components/confirm.tsx';
 import { count } from '../../components/counts.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Facts } from '../../components/facts.tsx';
@@ -62,15 +62,12 @@ export default function SilencePage() {
     refetchInterval: liveMs,
   });
   const list = useList(pages('/api/o/{org}/silences/{silence}/occurrences/', { path }), { live: true });
-  const end = useAction({
+  const end = useConfirmedAction({
+    question: { title: texts.endQuestion, children: texts.endHint, action: texts.end },
     run: () => take(api.POST('/api/o/{org}/silences/{silence}/end/', { params: { path } })),
     done: ({ ended_now }) => texts.ended(ended_now),
     refresh: ['/api/o/{org}/silences/', '/api/o/{org}/occurrence/'],
   });
-  const askEnd = async () => {
-    const confirmed = await confirm({ title: texts.endQuestion, children: texts.endHint, action: texts.end });
-    if (confirmed) end.mutate(undefined);
-  };
   const parents = [{ label: texts.silences, to: to.silences(org) }];
   if (!data) return pendingPage(texts.silence, parents, { error, refetch });
   const { state, reason, counts } = data;
@@ -86,7 +83,7 @@ export default function SilencePage() {
             permission="silence:write"
             leftSection={<IconBell size={14} stroke={1.6} />}
             loading={end.isPending}
-            onClick={() => void askEnd()}
+            onClick={() => end.ask(undefined)}
           >
             {texts.end}
           </GuardedButton>

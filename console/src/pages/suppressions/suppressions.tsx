@@ -6,9 +6,9 @@ import { useState } from 'react';
 import { api, take } from '../../api.ts';
 import type { NewSuppression as NewEntry, Suppression } from '../../api-types.ts';
 import { getChannelType } from '../../channel-types.ts';
-import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { GuardedButton } from '../../components/actions.tsx';
 import { Breakable } from '../../components/breakable.tsx';
-import { confirm } from '../../components/confirm.tsx';
+import { useConfirmedAction } from '../../components/confirm.tsx';
 import type { Column } from '../../components/data-table.tsx';
 import { GuardedIcon } from '../../components/guarded.tsx';
 import { Mark } from '../../components/mark.tsx';
@@ -50,21 +50,18 @@ export default function Suppressions() {
       },
     }),
   );
-  const remove = useAction({
+  const remove = useConfirmedAction({
+    question: entry => ({
+      title: texts.removeQuestion(entry.target),
+      children: texts.removeHint,
+      action: texts.removeAction,
+      danger: true,
+    }),
     run: ({ id }: Suppression) =>
       take(api.DELETE('/api/o/{org}/suppressions/{suppression}/', { params: { path: { org, suppression: id } } })),
     done: (_, { target }) => texts.removed(target),
     refresh: ['/api/o/{org}/suppressions/'],
   });
-  const askRemove = async (entry: Suppression) => {
-    const confirmed = await confirm({
-      title: texts.removeQuestion(entry.target),
-      children: texts.removeHint,
-      action: texts.removeAction,
-      danger: true,
-    });
-    if (confirmed) remove.mutate(entry);
-  };
   const columns: Column<Suppression>[] = [
     {
       head: texts.target,
@@ -111,11 +108,7 @@ export default function Suppressions() {
       width: 48,
       align: 'right',
       cell: entry => (
-        <GuardedIcon
-          permission="user:write"
-          label={texts.removeTarget(entry.target)}
-          onClick={() => void askRemove(entry)}
-        >
+        <GuardedIcon permission="user:write" label={texts.removeTarget(entry.target)} onClick={() => remove.ask(entry)}>
           <IconTrash {...icon} />
         </GuardedIcon>
       ),

@@ -6,7 +6,7 @@ import { api, take } from '../../api.ts';
 import type { AbsenceCalendar, CalendarPreview } from '../../api-types.ts';
 import { GuardedButton, showError, useAction } from '../../components/actions.tsx';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
-import { confirm } from '../../components/confirm.tsx';
+import { useConfirmedAction } from '../../components/confirm.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { fieldErrors } from '../../components/form.tsx';
 import { Section } from '../../components/page.tsx';
@@ -33,16 +33,13 @@ export function AbsenceCalendars({ username }: { username: string }) {
   const [editing, setEditing] = useState<AbsenceCalendar | 'new'>();
   const mayWrite = useCan()('user:write');
   const list = useList(pages(all, { path }));
-  const remove = useAction({
+  const remove = useConfirmedAction({
+    question: { title: texts.removeQuestion, children: texts.removeHint, action: texts.remove },
     run: (id: number) =>
       take(api.DELETE(`${all}{absence_calendar}/`, { params: { path: { ...path, absence_calendar: id } } })),
     done: texts.removed,
     refresh: [all, absences],
   });
-  const askRemove = async (id: number) => {
-    const confirmed = await confirm({ title: texts.removeQuestion, children: texts.removeHint, action: texts.remove });
-    if (confirmed) remove.mutate(id);
-  };
   const actions: Column<AbsenceCalendar> = {
     head: texts.change,
     hidesHeader: true,
@@ -62,7 +59,7 @@ export function AbsenceCalendars({ username }: { username: string }) {
           size="compact-xs"
           variant="default"
           aria-label={texts.removeCalendar(calendar.host)}
-          onClick={() => void askRemove(calendar.id)}
+          onClick={() => remove.ask(calendar.id)}
         >
           {texts.remove}
         </Button>

@@ -4,9 +4,9 @@ import { IconPlus } from '@tabler/icons-react';
 import { useState } from 'react';
 import { api, take } from '../../api.ts';
 import type { Absence } from '../../api-types.ts';
-import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { GuardedButton } from '../../components/actions.tsx';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
-import { confirm } from '../../components/confirm.tsx';
+import { useConfirmedAction } from '../../components/confirm.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Section } from '../../components/page.tsx';
 import { Empty } from '../../components/states.tsx';
@@ -26,15 +26,12 @@ export function Absences({ username }: { username: string }) {
   const [creating, setCreating] = useState(false);
   const mayWrite = useCan()('user:write');
   const list = useList(pages(all, { path }));
-  const remove = useAction({
+  const remove = useConfirmedAction({
+    question: { title: texts.deleteQuestion, children: texts.deleteHint, action: texts.delete },
     run: (absence: number) => take(api.DELETE(`${all}{absence}/`, { params: { path: { ...path, absence } } })),
     done: texts.deleted,
     refresh: [all],
   });
-  const askDelete = async (absence: number) => {
-    const confirmed = await confirm({ title: texts.deleteQuestion, children: texts.deleteHint, action: texts.delete });
-    if (confirmed) remove.mutate(absence);
-  };
   const deletion: Column<Absence> = {
     head: texts.delete,
     hidesHeader: true,
@@ -46,7 +43,7 @@ export function Absences({ username }: { username: string }) {
           size="compact-xs"
           variant="default"
           aria-label={texts.deleteAbsence(clockAndDay(String(starts_at)))}
-          onClick={() => void askDelete(id)}
+          onClick={() => remove.ask(id)}
         >
           {texts.delete}
         </Button>

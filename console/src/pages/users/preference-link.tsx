@@ -3,7 +3,7 @@ import { Anchor, Group, Stack, Text } from '@mantine/core';
 import { IconLink, IconLinkOff } from '@tabler/icons-react';
 import { api, take } from '../../api.ts';
 import { GuardedButton, showSuccess, useAction } from '../../components/actions.tsx';
-import { confirm } from '../../components/confirm.tsx';
+import { useConfirmedAction } from '../../components/confirm.tsx';
 import { CopyIcon } from '../../components/copy.tsx';
 import { Section } from '../../components/page.tsx';
 import { useOrg } from '../../paths.ts';
@@ -24,20 +24,17 @@ export function PreferenceLink({ username }: { username: string }) {
       );
     },
   });
-  const revoke = useAction({
-    run: () => take(api.DELETE('/api/o/{org}/u/{username}/token/', { params: { path } })),
-    done: texts.revoked,
-    onDone: () => copy.reset(),
-  });
-  const ask = async () => {
-    const confirmed = await confirm({
+  const revoke = useConfirmedAction({
+    question: {
       title: texts.revokeQuestion(username),
       children: texts.revokeHint,
       action: texts.revokeLinks,
       danger: true,
-    });
-    if (confirmed) revoke.mutate(undefined);
-  };
+    },
+    run: () => take(api.DELETE('/api/o/{org}/u/{username}/token/', { params: { path } })),
+    done: texts.revoked,
+    onDone: () => copy.reset(),
+  });
   return (
     <Section title={texts.link}>
       <Stack gap="sm">
@@ -60,7 +57,7 @@ export function PreferenceLink({ username }: { username: string }) {
             c="var(--mantine-color-error)"
             leftSection={<IconLinkOff {...icon} />}
             loading={revoke.isPending}
-            onClick={() => void ask()}
+            onClick={() => revoke.ask(undefined)}
           >
             {texts.revokeLinks}
           </GuardedButton>
