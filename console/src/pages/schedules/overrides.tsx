@@ -1,22 +1,18 @@
 /** Overrides of a schedule: who takes over, and the dialog that creates one. */
-import { Button, Group, Select, SimpleGrid, Text, TextInput } from '@mantine/core';
-import { IconPlus } from '@tabler/icons-react';
-import { useState } from 'react';
+import { Button, Select, SimpleGrid, TextInput } from '@mantine/core';
 import { api, take } from '../../api.ts';
 import type { NewOverride as NewBody, Override } from '../../api-types.ts';
-import { GuardedButton } from '../../components/actions.tsx';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { useConfirmedAction } from '../../components/confirm.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { selectProps } from '../../components/form.tsx';
 import { Mark } from '../../components/mark.tsx';
-import { Section } from '../../components/page.tsx';
-import { Empty } from '../../components/states.tsx';
-import { clockAndDays } from '../../components/time.tsx';
+import { TableSection } from '../../components/table-section.tsx';
 import { useList } from '../../components/use-list.ts';
 import { pages } from '../../queries.ts';
 import { useCan } from '../../session.tsx';
 import { texts } from '../../texts/schedules.ts';
+import { UserAndTime } from './user-and-time.tsx';
 import { UserSelect } from './user-select.tsx';
 
 const stateColors = { active: 'teal', planned: 'violet', ended: 'gray' } as const;
@@ -31,7 +27,6 @@ export interface SchedulePath {
 const all = '/api/o/{org}/p/{prj}/schedules/{schedule}/overrides/' as const;
 
 export function Overrides({ path, users }: { path: SchedulePath; users: string[] }) {
-  const [creating, setCreating] = useState(false);
   const mayEnd = useCan()('schedule:override');
   const list = useList(pages(all, { path }), { live: true });
   const end = useConfirmedAction({
@@ -40,16 +35,6 @@ export function Overrides({ path, users }: { path: SchedulePath; users: string[]
     done: texts.ended,
     refresh: ['/api/o/{org}/p/{prj}/schedules/', '/api/o/{org}/on-call/'],
   });
-  const create = (
-    <GuardedButton
-      permission="schedule:override"
-      size="xs"
-      leftSection={<IconPlus size={14} />}
-      onClick={() => setCreating(true)}
-    >
-      {texts.newOverride}
-    </GuardedButton>
-  );
   const ending: Column<Override> = {
     head: texts.end,
     hidesHeader: true,
@@ -63,42 +48,34 @@ export function Overrides({ path, users }: { path: SchedulePath; users: string[]
       ),
   };
   return (
-    <Section title={texts.overrides} aside={create} padded={false}>
-      <Text size="sm" c="dimmed" px="md" pb="xs">
-        {texts.overridesHint}
-      </Text>
-      <DataTable
-        label={texts.overrides}
-        list={list}
-        columns={mayEnd ? [...columns, ending] : columns}
-        rowKey={({ id }) => id}
-        empty={<Empty title={texts.noOverrides}>{texts.noOverridesHint}</Empty>}
-      />
-      {creating && <NewOverride path={path} users={users} close={() => setCreating(false)} />}
-    </Section>
+    <TableSection
+      title={texts.overrides}
+      hint={texts.overridesHint}
+      create={{
+        permission: 'schedule:override',
+        label: texts.newOverride,
+        dialog: close => <NewOverride path={path} users={users} close={close} />,
+      }}
+      list={list}
+      columns={mayEnd ? [...columns, ending] : columns}
+      rowKey={({ id }) => id}
+      empty={{ title: texts.noOverrides, hint: texts.noOverridesHint }}
+    />
   );
 }
 
 const columns: Column<Override>[] = [
   {
     head: texts.user,
-    cell: ({ user, replaces, reason, starts_at, ends_at, state }) => (
-      <>
-        <Group gap="2px 8px">
-          <Text component="span" size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
-            {user}
-          </Text>
-          <Mark color={stateColors[state]}>{texts.states[state]}</Mark>
-        </Group>
-        <Text component="span" size="xs" c="dimmed" display="block" style={{ overflowWrap: 'anywhere' }}>
-          {[replaces === null ? texts.insteadOfEveryone : texts.insteadOf(replaces), reason]
-            .filter(Boolean)
-            .join(' · ')}
-        </Text>
-        <Text component="span" size="xs" c="dimmed" className="numbers">
-          {clockAndDays(String(starts_at), String(ends_at))}
-        </Text>
-      </>
+    cell: override => (
+      <UserAndTime
+        of={override}
+        mark={<Mark color={stateColors[override.state]}>{texts.states[override.state]}</Mark>}
+        details={[
+          override.replaces === null ? texts.insteadOfEveryone : texts.insteadOf(override.replaces),
+          override.reason,
+        ]}
+      />
     ),
   },
 ];

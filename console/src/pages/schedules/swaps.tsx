@@ -1,23 +1,21 @@
 /** Swaps of a schedule: who asks others to take a shift, and who has taken one. */
-import { Button, Group, Select, SimpleGrid, Text, TextInput } from '@mantine/core';
-import { IconPlus } from '@tabler/icons-react';
+import { Button, Group, Select, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { api, take } from '../../api.ts';
 import type { Swap } from '../../api-types.ts';
-import { GuardedButton } from '../../components/actions.tsx';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { useConfirmedAction } from '../../components/confirm.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { selectProps } from '../../components/form.tsx';
 import { Mark } from '../../components/mark.tsx';
-import { Section } from '../../components/page.tsx';
-import { Empty } from '../../components/states.tsx';
-import { clockAndDays } from '../../components/time.tsx';
+import { TableSection } from '../../components/table-section.tsx';
+import { emptyTimeSpan, readTimeSpan, TimeSpanFields, validateTimeSpan } from '../../components/time-span.tsx';
 import { useList } from '../../components/use-list.ts';
 import { pages } from '../../queries.ts';
 import { useCan } from '../../session.tsx';
 import { texts } from '../../texts/swaps.ts';
 import type { SchedulePath } from './overrides.tsx';
+import { UserAndTime } from './user-and-time.tsx';
 import { UserSelect } from './user-select.tsx';
 
 const stateColors = { open: 'violet', accepted: 'teal', withdrawn: 'gray', expired: 'gray' } as const;
@@ -26,7 +24,6 @@ const all = '/api/o/{org}/p/{prj}/schedules/{schedule}/swaps/' as const;
 const changed = ['/api/o/{org}/p/{prj}/schedules/', '/api/o/{org}/on-call/'] as const;
 
 export function Swaps({ path, users }: { path: SchedulePath; users: string[] }) {
-  const [creating, setCreating] = useState(false);
   const [accepted, setAccepted] = useState<Swap>();
   const mayChange = useCan()('schedule:override');
   const list = useList(pages(all, { path }), { live: true });
@@ -36,17 +33,6 @@ export function Swaps({ path, users }: { path: SchedulePath; users: string[] }) 
     done: texts.withdrawn,
     refresh: [...changed],
   });
-  const create = (
-    <GuardedButton
-      permission="schedule:override"
-      variant="default"
-      size="xs"
-      leftSection={<IconPlus size={14} />}
-      onClick={() => setCreating(true)}
-    >
-      {texts.newSwap}
-    </GuardedButton>
-  );
   const actions: Column<Swap> = {
     head: texts.accept,
     hidesHeader: true,
@@ -70,56 +56,48 @@ export function Swaps({ path, users }: { path: SchedulePath; users: string[] }) 
       ),
   };
   return (
-    <Section title={texts.swaps} aside={create} padded={false}>
-      <Text size="sm" c="dimmed" px="md" pb="xs">
-        {texts.hint}
-      </Text>
-      <DataTable
-        label={texts.swaps}
-        list={list}
-        columns={mayChange && list.rows.some(({ state }) => state === 'open') ? [...columns, actions] : columns}
-        rowKey={({ id }) => id}
-        empty={<Empty title={texts.none}>{texts.noneHint}</Empty>}
-      />
-      {creating && <NewSwap path={path} users={users} close={() => setCreating(false)} />}
+    <TableSection
+      title={texts.swaps}
+      hint={texts.hint}
+      create={{
+        permission: 'schedule:override',
+        label: texts.newSwap,
+        variant: 'default',
+        dialog: close => <NewSwap path={path} users={users} close={close} />,
+      }}
+      list={list}
+      columns={mayChange && list.rows.some(({ state }) => state === 'open') ? [...columns, actions] : columns}
+      rowKey={({ id }) => id}
+      empty={{ title: texts.none, hint: texts.noneHint }}
+    >
       {accepted && <Acceptance path={path} swap={accepted} close={() => setAccepted(undefined)} />}
-    </Section>
+    </TableSection>
   );
 }
 
 const columns: Column<Swap>[] = [
   {
     head: texts.user,
-    cell: ({ user, accepted_by, message, starts_at, ends_at, state }) => (
-      <>
-        <Group gap="2px 8px">
-          <Text component="span" size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
-            {user}
-          </Text>
-          <Mark color={stateColors[state]}>{texts.states[state]}</Mark>
-        </Group>
-        <Text component="span" size="xs" c="dimmed" display="block" style={{ overflowWrap: 'anywhere' }}>
-          {[accepted_by && texts.takenBy(accepted_by), message].filter(Boolean).join(' · ')}
-        </Text>
-        <Text component="span" size="xs" c="dimmed" className="numbers">
-          {clockAndDays(String(starts_at), String(ends_at))}
-        </Text>
-      </>
+    cell: swap => (
+      <UserAndTime
+        of={swap}
+        mark={<Mark color={stateColors[swap.state]}>{texts.states[swap.state]}</Mark>}
+        details={[swap.accepted_by && texts.takenBy(swap.accepted_by), swap.message]}
+      />
     ),
   },
 ];
 
 function NewSwap({ path, users, close }: { path: SchedulePath; users: string[]; close: () => void }) {
   const creating = useApiForm({
-    initialValues: { user: '', starts_at: '', ends_at: '', message: '' },
-    validate: ({ user, starts_at, ends_at }): Record<string, string> => ({
+    initialValues: { user: '', ...emptyTimeSpan, message: '' },
+    validate: ({ user, ...span }): Record<string, string> => ({
       ...(user === '' && { user: texts.chooseAUser }),
-      ...(starts_at === '' && { starts_at: texts.enterABeginning }),
-      ...(ends_at === '' && { ends_at: texts.enterAnEnd }),
+      ...validateTimeSpan(span, texts),
     }),
-    run: ({ user, starts_at, ends_at, message }) => {
-      const times = { starts_at: new Date(starts_at).toISOString(), ends_at: new Date(ends_at).toISOString() };
-      return take(api.POST(all, { params: { path }, body: { user, ...times, ...(message && { message }) } }));
+    run: ({ user, message, ...span }) => {
+      const body = { user, ...readTimeSpan(span), ...(message && { message }) };
+      return take(api.POST(all, { params: { path }, body }));
     },
     done: texts.asked,
     refresh: [...changed],
@@ -137,22 +115,7 @@ function NewSwap({ path, users, close }: { path: SchedulePath; users: string[]; 
         data-autofocus
         {...selectProps(form, 'user')}
       />
-      <SimpleGrid cols={{ base: 1, xs: 2 }}>
-        <TextInput
-          type="datetime-local"
-          label={texts.begins}
-          description={texts.yourTimes}
-          required
-          {...form.getInputProps('starts_at')}
-        />
-        <TextInput
-          type="datetime-local"
-          label={texts.ends}
-          description={texts.yourTimes}
-          required
-          {...form.getInputProps('ends_at')}
-        />
-      </SimpleGrid>
+      <TimeSpanFields form={form} texts={texts} />
       <TextInput
         label={texts.message}
         placeholder={texts.messageExample}

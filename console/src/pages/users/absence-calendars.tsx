@@ -4,13 +4,12 @@ import { IconCalendarPlus } from '@tabler/icons-react';
 import { useState } from 'react';
 import { api, take } from '../../api.ts';
 import type { AbsenceCalendar, CalendarPreview } from '../../api-types.ts';
-import { GuardedButton, showError, useAction } from '../../components/actions.tsx';
+import { showError, useAction } from '../../components/actions.tsx';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { useConfirmedAction } from '../../components/confirm.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
+import type { Column } from '../../components/data-table.tsx';
 import { fieldErrors } from '../../components/form.tsx';
-import { Section } from '../../components/page.tsx';
-import { Empty } from '../../components/states.tsx';
+import { TableSection } from '../../components/table-section.tsx';
 import { clockAndDay, TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
 import { useOrg } from '../../paths.ts';
@@ -30,7 +29,7 @@ interface Path {
 
 export function AbsenceCalendars({ username }: { username: string }) {
   const path = { org: useOrg(), username };
-  const [editing, setEditing] = useState<AbsenceCalendar | 'new'>();
+  const [changed, setChanged] = useState<AbsenceCalendar>();
   const mayWrite = useCan()('user:write');
   const list = useList(pages(all, { path }));
   const remove = useConfirmedAction({
@@ -51,7 +50,7 @@ export function AbsenceCalendars({ username }: { username: string }) {
           size="compact-xs"
           variant="default"
           aria-label={texts.changeCalendar(calendar.host)}
-          onClick={() => setEditing(calendar)}
+          onClick={() => setChanged(calendar)}
         >
           {texts.change}
         </Button>
@@ -66,31 +65,24 @@ export function AbsenceCalendars({ username }: { username: string }) {
       </Stack>
     ),
   };
-  const connect = (
-    <GuardedButton
-      permission="user:write"
-      variant="default"
-      size="xs"
-      leftSection={<IconCalendarPlus size={14} />}
-      onClick={() => setEditing('new')}
-    >
-      {texts.connect}
-    </GuardedButton>
-  );
   return (
-    <Section title={texts.calendars} aside={connect} padded={false}>
-      <Text size="sm" c="dimmed" px="md" pb="xs">
-        {texts.calendarsHint}
-      </Text>
-      <DataTable
-        label={texts.calendars}
-        list={list}
-        columns={mayWrite ? [column, actions] : [column]}
-        rowKey={({ id }) => id}
-        empty={<Empty title={texts.noCalendars}>{texts.noCalendarsHint}</Empty>}
-      />
-      {editing && <CalendarForm path={path} calendar={editing} close={() => setEditing(undefined)} />}
-    </Section>
+    <TableSection
+      title={texts.calendars}
+      hint={texts.calendarsHint}
+      create={{
+        permission: 'user:write',
+        label: texts.connect,
+        icon: IconCalendarPlus,
+        variant: 'default',
+        dialog: close => <CalendarForm path={path} close={close} />,
+      }}
+      list={list}
+      columns={mayWrite ? [column, actions] : [column]}
+      rowKey={({ id }) => id}
+      empty={{ title: texts.noCalendars, hint: texts.noCalendarsHint }}
+    >
+      {changed && <CalendarForm path={path} calendar={changed} close={() => setChanged(undefined)} />}
+    </TableSection>
   );
 }
 
@@ -127,12 +119,12 @@ function countsOf({ absences, complete, skipped }: Pick<CalendarPreview, 'absenc
 
 interface FormProps {
   path: Path;
-  calendar: AbsenceCalendar | 'new';
+  /** Absent: a new one is connected. */
+  calendar?: AbsenceCalendar;
   close: () => void;
 }
 
-function CalendarForm({ path, calendar, close }: FormProps) {
-  const stored = calendar === 'new' ? undefined : calendar;
+function CalendarForm({ path, calendar: stored, close }: FormProps) {
   const saving = useApiForm({
     initialValues: { url: '', words: stored?.words ?? [] },
     validate: ({ url }): Record<string, string> => ({

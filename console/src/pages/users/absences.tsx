@@ -1,16 +1,13 @@
 /** When a user is away. */
-import { Button, SimpleGrid, Text, TextInput } from '@mantine/core';
-import { IconPlus } from '@tabler/icons-react';
-import { useState } from 'react';
+import { Button, Text, TextInput } from '@mantine/core';
 import { api, take } from '../../api.ts';
 import type { Absence } from '../../api-types.ts';
-import { GuardedButton } from '../../components/actions.tsx';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { useConfirmedAction } from '../../components/confirm.tsx';
-import { type Column, DataTable } from '../../components/data-table.tsx';
-import { Section } from '../../components/page.tsx';
-import { Empty } from '../../components/states.tsx';
+import type { Column } from '../../components/data-table.tsx';
+import { TableSection } from '../../components/table-section.tsx';
 import { clockAndDay, clockAndDays } from '../../components/time.tsx';
+import { emptyTimeSpan, readTimeSpan, TimeSpanFields, validateTimeSpan } from '../../components/time-span.tsx';
 import { useList } from '../../components/use-list.ts';
 import { useOrg } from '../../paths.ts';
 import { pages } from '../../queries.ts';
@@ -23,7 +20,6 @@ const maxReason = 500;
 
 export function Absences({ username }: { username: string }) {
   const path = { org: useOrg(), username };
-  const [creating, setCreating] = useState(false);
   const mayWrite = useCan()('user:write');
   const list = useList(pages(all, { path }));
   const remove = useConfirmedAction({
@@ -49,31 +45,21 @@ export function Absences({ username }: { username: string }) {
         </Button>
       ),
   };
-  const create = (
-    <GuardedButton
-      permission="user:write"
-      variant="default"
-      size="xs"
-      leftSection={<IconPlus size={14} />}
-      onClick={() => setCreating(true)}
-    >
-      {texts.newAbsence}
-    </GuardedButton>
-  );
   return (
-    <Section title={texts.absences} aside={create} padded={false}>
-      <Text size="sm" c="dimmed" px="md" pb="xs">
-        {texts.hint}
-      </Text>
-      <DataTable
-        label={texts.absences}
-        list={list}
-        columns={mayWrite ? [...columns, deletion] : columns}
-        rowKey={({ id }) => id}
-        empty={<Empty title={texts.none}>{texts.noneHint}</Empty>}
-      />
-      {creating && <NewAbsence path={path} close={() => setCreating(false)} />}
-    </Section>
+    <TableSection
+      title={texts.absences}
+      hint={texts.hint}
+      create={{
+        permission: 'user:write',
+        label: texts.newAbsence,
+        variant: 'default',
+        dialog: close => <NewAbsence path={path} close={close} />,
+      }}
+      list={list}
+      columns={mayWrite ? [...columns, deletion] : columns}
+      rowKey={({ id }) => id}
+      empty={{ title: texts.none, hint: texts.noneHint }}
+    />
   );
 }
 
@@ -95,14 +81,11 @@ const columns: Column<Absence>[] = [
 
 function NewAbsence({ path, close }: { path: { org: string; username: string }; close: () => void }) {
   const creating = useApiForm({
-    initialValues: { starts_at: '', ends_at: '', reason: '' },
-    validate: ({ starts_at, ends_at }): Record<string, string> => ({
-      ...(starts_at === '' && { starts_at: texts.enterABeginning }),
-      ...(ends_at === '' && { ends_at: texts.enterAnEnd }),
-    }),
-    run: ({ starts_at, ends_at, reason }) => {
-      const times = { starts_at: new Date(starts_at).toISOString(), ends_at: new Date(ends_at).toISOString() };
-      return take(api.POST(all, { params: { path }, body: { ...times, ...(reason && { reason }) } }));
+    initialValues: { ...emptyTimeSpan, reason: '' },
+    validate: span => validateTimeSpan(span, texts),
+    run: ({ reason, ...span }) => {
+      const body = { ...readTimeSpan(span), ...(reason && { reason }) };
+      return take(api.POST(all, { params: { path }, body }));
     },
     done: texts.saved,
     refresh: [all],
@@ -111,23 +94,7 @@ function NewAbsence({ path, close }: { path: { org: string; username: string }; 
   const { form } = creating;
   return (
     <FormModal of={creating} title={texts.newAbsence} submit={texts.save} close={close}>
-      <SimpleGrid cols={{ base: 1, xs: 2 }}>
-        <TextInput
-          type="datetime-local"
-          label={texts.begins}
-          description={texts.yourTimes}
-          required
-          data-autofocus
-          {...form.getInputProps('starts_at')}
-        />
-        <TextInput
-          type="datetime-local"
-          label={texts.ends}
-          description={texts.yourTimes}
-          required
-          {...form.getInputProps('ends_at')}
-        />
-      </SimpleGrid>
+      <TimeSpanFields form={form} texts={texts} data-autofocus />
       <TextInput
         label={texts.reason}
         placeholder={texts.reasonExample}
