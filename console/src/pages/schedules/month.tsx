@@ -11,7 +11,7 @@ import {
   isInMonth,
   partsOf,
 } from './calendar-days.ts';
-import { namesOf } from './people.ts';
+import { ShiftPart } from './shift-part.tsx';
 
 /** Shifts of a day that are shown; the week has all. */
 const maxParts = 4;
@@ -22,7 +22,7 @@ interface Props extends CalendarProps {
 }
 
 export function Month({ days, shifts, timeZone, colorOf, date, showWeek }: Props) {
-  const { clock, endClock } = formatsOf(timeZone);
+  const formats = formatsOf(timeZone);
   const now = Date.now();
   return (
     <Box className="month">
@@ -48,26 +48,11 @@ export function Month({ days, shifts, timeZone, colorOf, date, showWeek }: Props
                 {formatDayOfMonth(day.date)}
               </span>
               <ol>
-                {parts.slice(0, maxParts).map(({ shift, from, until }) => {
-                  const names = namesOf(shift.users);
-                  const isOverride = shift.overrides.length > 0;
-                  const label = texts.shift(names, clock(from), endClock(until, day), isOverride);
-                  return (
-                    <li
-                      key={from}
-                      className="shift"
-                      data-color={colorOf(shift)}
-                      data-override={isOverride || undefined}
-                      aria-label={label}
-                      title={label}
-                    >
-                      <span aria-hidden>
-                        {from > day.begin && <span className="clock numbers">{clock(from)} </span>}
-                        {names}
-                      </span>
-                    </li>
-                  );
-                })}
+                {parts.slice(0, maxParts).map(part => (
+                  <ShiftPart key={part.from} part={part} day={day} formats={formats} color={colorOf(part.shift)}>
+                    {part.from > day.begin && <span className="clock numbers">{formats.clock(part.from)} </span>}
+                  </ShiftPart>
+                ))}
               </ol>
               {parts.length > maxParts && (
                 <UnstyledButton className="more" onClick={() => showWeek(day.date)}>

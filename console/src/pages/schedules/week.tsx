@@ -3,10 +3,10 @@ import { Box, Text } from '@mantine/core';
 import { texts } from '../../texts/schedules.ts';
 import type { CalendarProps } from './calendar.tsx';
 import { formatDay, formatsOf, partsOf } from './calendar-days.ts';
-import { namesOf } from './people.ts';
+import { ShiftPart } from './shift-part.tsx';
 
 export function Week({ days, shifts, timeZone, colorOf }: CalendarProps) {
-  const { clock, endClock } = formatsOf(timeZone);
+  const formats = formatsOf(timeZone);
   const now = Date.now();
   return (
     <Box component="ol" className="week" aria-label={texts.week}>
@@ -20,24 +20,16 @@ export function Week({ days, shifts, timeZone, colorOf }: CalendarProps) {
               {formatDay(date)}
             </Text>
             <ol>
-              {partsOf(day, shifts).map(({ shift, from, until }) => {
-                const names = namesOf(shift.users);
-                const isOverride = shift.overrides.length > 0;
-                const label = texts.shift(names, clock(from), endClock(until, day), isOverride);
-                return (
-                  <li
-                    key={from}
-                    className="shift"
-                    data-color={colorOf(shift)}
-                    data-override={isOverride || undefined}
-                    aria-label={label}
-                    title={label}
-                    style={{ insetInlineStart: share(from - begin), width: share(until - from) }}
-                  >
-                    <span aria-hidden>{names}</span>
-                  </li>
-                );
-              })}
+              {partsOf(day, shifts).map(part => (
+                <ShiftPart
+                  key={part.from}
+                  part={part}
+                  day={day}
+                  formats={formats}
+                  color={colorOf(part.shift)}
+                  style={{ insetInlineStart: share(part.from - begin), width: share(part.until - part.from) }}
+                />
+              ))}
               {isToday && (
                 <li className="now" aria-hidden role="presentation" style={{ insetInlineStart: share(now - begin) }} />
               )}
