@@ -40,7 +40,12 @@ import {
 import { summarizeHoldsAcrossTenants } from '../../src/db/history/holds.ts';
 import { findOccurrenceWaits } from '../../src/db/history/occurrence-waits.ts';
 import { findOccurrencesAcrossTenants } from '../../src/db/history/occurrences.ts';
-import { findAlertsAcrossTenants, storeOpenAlertsAcrossTenants } from '../../src/db/history/sources/alerts.ts';
+import {
+  findAlertsAcrossTenants,
+  findEndedOccurrences,
+  setAlertStates,
+  storeOpenAlertsAcrossTenants,
+} from '../../src/db/history/sources/alerts.ts';
 import {
   claimOpenPayloadsAcrossTenants,
   pruneSourcePayloads,
@@ -625,7 +630,14 @@ async function runSource(): Promise<unknown> {
   await findRaisable(pool, organization, [fanOut]);
   await settlePayloadsAcrossTenants(pool, [{ ...payload, state: 'taken', alerts: [], counts: {} }]);
   const claimed = await claimOpenPayloadsAcrossTenants(pool, 2);
-  return found.every(alert => alert?.state === 'open') ? claimed : [];
+  const opened = uuidv7(Date.now());
+  await storeOpenAlertsAcrossTenants(
+    pool,
+    alerts.map(alert => ({ ...alert, ...about, occurrence_id: opened, id: uuidv7(Date.now()) })),
+  );
+  const resolved = await setAlertStates(open.db, organization, 1, ['old 1', 'new'], 'resolved');
+  const ended = await findEndedOccurrences(open.db, organization, 1, [opened]);
+  return found.every(alert => alert?.state === 'open') && resolved.length === 2 ? [...claimed, ...ended] : [];
 }
 
 /** Queues, lists, claims and settles the updates of a few messages, among many that were made. */

@@ -118,7 +118,8 @@ const opensAgain = `(a.state = 'resolved' or a.occurrence_id <> excluded.occurre
 
 /**
  * Sets the state of alerts that are not resolved yet. Returns their keys and occurrences. Locks them in the order in which open alerts
- * are stored, so that requests about the same alerts cannot deadlock.
+ * are stored, so that requests about the same alerts cannot deadlock. An update would find them by a join, which read all alerts where
+ * statistics do not know them.
  */
 export async function setAlertStates(
   db: Db,
@@ -128,13 +129,16 @@ export async function setAlertStates(
   state: 'acknowledged' | 'resolved',
 ): Promise<{ key: string; occurrence_id: string }[]> {
   const { rows } = await sql<{ key: string; occurrence_id: string }>`
-    with locked as materialized (
-      select key from source_alerts
-      where organization_id = ${organizationId} and source_id = ${sourceId} and key = any(${keys}::text[]) and state <> 'resolved'
-      order by key for no key update
-    )
-    update source_alerts a set state = ${state}, last_seen_at = now() from locked
-    where a.organization_id = ${organizationId} and a.source_id = ${sourceId} and a.key = locked.key
+    insert into source_alerts as a (organization_id, source_id, key, id, occurrence_id, state, title)
+    select a.organization_id, a.source_id, a.key, a.id, a.occurrence_id, ${state}, a.title
+    from (select distinct key from unnest(${keys}::text[]) as g (key) order by key) g, lateral (
+      select * from source_alerts a
+      where a.organization_id = ${organizationId} and a.source_id = ${sourceId} and a.key between g.key and g.key
+      order by a.key limit 1
+    ) a
+    where a.state <> 'resolved'
+    on conflict (organization_id, source_id, key) do update set state = excluded.state, last_seen_at = now()
+    where a.state <> 'resolved'
     returning a.key, a.occurrence_id`.execute(db);
   return rows;
 }
