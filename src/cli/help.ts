@@ -1,21 +1,20 @@
 import { version } from '../version.ts';
 import { formsOf, type Terminal } from './command.ts';
-import { findCommand, loadCommands, unknownCommand } from './commands.ts';
-import { formatTable } from './format.ts';
+import { findCommand, loadGroups, unknownCommand } from './commands.ts';
 
 export async function help([name]: string[], { print }: Terminal): Promise<void> {
   if (name === undefined) {
-    const commands = await loadCommands();
+    const groups = await loadGroups();
+    const commands = groups.flatMap(([, some]) => some);
+    const width = Math.max(...commands.map(command => command.name.length));
     print(`Belfry ${version}: a self-hosted, multi-tenant notification service.\n`);
     print('Usage: belfry COMMAND [OPTIONS]');
     print('       belfry --version\n');
-    print(
-      formatTable([
-        ...commands.map(command => [`  ${command.name}`, command.summary]),
-        ['  help', 'Show this page, or the help of a command.'],
-      ]),
-    );
-    print(`\nExamples:\n${commands.map(command => `  ${command.examples[0]}`).join('\n')}`);
+    for (const [title, some] of groups) {
+      const rows = some.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`);
+      print([`${title}:`, ...rows, ''].join('\n'));
+    }
+    print(`Examples:\n${commands.map(command => `  ${command.examples[0]}`).join('\n')}`);
     print(
       '\nCommands work on the database of DATABASE_URL, or on the embedded database in BELFRY_DATA_DIR, whether or not a',
     );
