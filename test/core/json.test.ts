@@ -8,7 +8,7 @@ const clean = (value: unknown) => {
 };
 
 describe('isCleanJson', () => {
-  test('is true only for values that cleanJson neither changes nor refuses', () => {
+  test('is true only for values that cleanJson neither changes nor refuses', { tags: ['sweep'] }, () => {
     const value = fc.jsonValue({ maxDepth: maxJsonDepth + 2, stringUnit: 'binary' });
     fc.assert(
       fc.property(value, input => {

@@ -33,7 +33,7 @@ describe.each(['/docs', '/docs/', '/docs/problems', '/docs/problems/'])('%s', pa
     expect(html).not.toMatch(/<script(?![^>]*src=)|<style|style=|\{\{/);
   });
 
-  test('has no broken link', async () => {
+  test('has no broken link', { tags: ['sweep'] }, async () => {
     const addresses = addressesIn(await (await get(path)).text());
     expect(addresses.length).toBeGreaterThan(2);
     const answers = await Promise.all(addresses.map(address => get(address)));
