@@ -9,6 +9,8 @@ import path from 'node:path';
 const isListing = process.argv[2] === '--failed';
 const reports = process.argv.slice(isListing ? 3 : 2).map(file => JSON.parse(readFileSync(file, 'utf8')));
 const print = text => process.stdout.write(`${text}\n`);
+/** Without the middle of what a test of random input may print by the megabyte. */
+const shorten = text => (text.length > 6_000 ? `${text.slice(0, 2_000)}\n[…]\n${text.slice(-4_000)}` : text);
 
 const statuses = new Map();
 const failures = new Map();
@@ -29,7 +31,7 @@ for (const { name, message, assertionResults } of reports.flatMap(({ testResults
 if (isListing) {
   for (const file of failedFiles) print(file);
 } else {
-  for (const [name, text] of failures) print(statuses.get(name) === 'failed' ? text : `UNSTEADY ${text}`);
+  for (const [name, text] of failures) print(`${statuses.get(name) === 'failed' ? '' : 'UNSTEADY '}${shorten(text)}`);
   const count = wanted => [...statuses.values()].filter(status => status === wanted).length;
   print(`${count('passed')} passed, ${count('failed')} failed`);
 }
