@@ -92,7 +92,7 @@ function NewHeartbeat({ close }: { close: () => void }) {
       close={close}
     >
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
-        <NameFields form={form} body="NewHeartbeat" texts={texts} />
+        <NameFields form={form} body="NewHeartbeat" texts={texts} data-autofocus />
       </SimpleGrid>
       <TextInput
         label={texts.every}

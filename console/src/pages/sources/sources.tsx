@@ -93,7 +93,7 @@ function NewSource({ close }: { close: () => void }) {
       close={close}
     >
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
-        <NameFields form={form} body="NewSource" texts={texts} />
+        <NameFields form={form} body="NewSource" texts={texts} data-autofocus />
       </SimpleGrid>
       <Select
         label={texts.format}
