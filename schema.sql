@@ -1993,7 +1993,11 @@ CREATE OR REPLACE FUNCTION keep_schedule()
  LANGUAGE plpgsql
 AS $function$
 begin
-  if current_setting('belfry.copying', true) = 'on' or old.updated_at > now() - interval '1 minute' then
+  -- When the rules before these were replaced; other fields may have changed since.
+  if current_setting('belfry.copying', true) = 'on' or now() - interval '1 minute' < coalesce((
+    select max(replaced_at) from schedule_history
+    where organization_id = old.organization_id and schedule_id = old.id), old.created_at)
+  then
     return null;
   end if;
   insert into schedule_history (organization_id, schedule_id, replaced_at, timezone, layers, combine)

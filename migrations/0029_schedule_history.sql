@@ -12,11 +12,15 @@ create table schedule_history (
 create index schedule_history_old on schedule_history (replaced_at);
 comment on index schedule_history_old is 'deletion of old ones';
 
--- Rules that held for less than a minute are left out, and of all only the last 64 KiB are kept, which are dozens: someone may try things,
+-- Rules that followed others within a minute are left out, and of all only the last 64 KiB are kept, which are dozens: someone may try things,
 -- and reports read those of all schedules.
 create function keep_schedule() returns trigger language plpgsql as $$
 begin
-  if current_setting('belfry.copying', true) = 'on' or old.updated_at > now() - interval '1 minute' then
+  -- When the rules before these were replaced; other fields may have changed since.
+  if current_setting('belfry.copying', true) = 'on' or now() - interval '1 minute' < coalesce((
+    select max(replaced_at) from schedule_history
+    where organization_id = old.organization_id and schedule_id = old.id), old.created_at)
+  then
     return null;
   end if;
   insert into schedule_history (organization_id, schedule_id, replaced_at, timezone, layers, combine)

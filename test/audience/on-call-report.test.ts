@@ -104,7 +104,9 @@ test('follows the layers of the time, not those that replaced them since', async
   };
   // Rules that held for less than a minute are not kept.
   await change(['bob@x.test']);
-  await tenant.sql(`update schedules set updated_at = now() - interval '2 days' where organization_id = ${tenant.id}`);
+  await tenant.sql(`update schedules set created_at = now() - interval '2 days' where organization_id = ${tenant.id}`);
+  // Another change does not make them new.
+  expect((await tenant.ask({ method: 'PATCH', path, body: { name: 'First' } })).status).toBe(200);
   await change(['eve@x.test']);
   await tenant.sql(
     `update schedule_history set replaced_at = '${today}T06:00:00Z' where organization_id = ${tenant.id}`,
@@ -131,6 +133,22 @@ test('names the field of a time, project or schedule that it cannot have', async
   expect((await refused(`${span}&project=shop&schedule=nowhere`)).code).toBe('schedule.not_found');
 });
 
+test('a user who is no longer in the layers keeps past shifts in the calendar', async () => {
+  const tenant = await tenantOf();
+  const begin = `${new Date(Date.parse(today) - 4 * day).toISOString().slice(0, 10)}T00:00`;
+  const first = JSON.stringify([{ ...layer, from: begin }]);
+  await tenant.sql(
+    `update schedules set created_at = now() - interval '9 days', layers = '${first}'
+     where organization_id = ${tenant.id} and slug = 'primary'`,
+  );
+  const layers = [{ ...layer, users: ['eve@x.test'] }];
+  const path = `/api/o/${tenant.slug}/p/shop/schedules/primary/`;
+  expect((await tenant.ask({ method: 'PATCH', path, body: { layers } })).status).toBe(200);
+  const { body } = await tenant.ask({ path: `/api/o/${tenant.slug}/u/ann@x.test/calendar/` });
+  const calendar = await tenant.ask({ path: new URL(body.url).pathname });
+  expect(calendar.text).toContain('On call: Primary');
+});
+
 test('keeps the latest 64 KiB of layers that were replaced', async () => {
   const tenant = await tenantOf();
   const users = Array.from({ length: 1_000 }, (_, i) => `someone-${i}@x.test`);
@@ -140,7 +158,10 @@ test('keeps the latest 64 KiB of layers that were replaced', async () => {
     )) as { bytes: number }[];
   for (let i = 0; i < 8; i++) {
     await tenant.sql(
-      `update schedules set updated_at = now() - interval '2 days' where organization_id = ${tenant.id} and slug = 'primary'`,
+      `update schedules set created_at = now() - interval '9 days' where organization_id = ${tenant.id}`,
+    );
+    await tenant.sql(
+      `update schedule_history set replaced_at = replaced_at - interval '1 hour' where organization_id = ${tenant.id}`,
     );
     const layers = JSON.stringify([{ ...layer, users: users.slice(i) }]);
     await tenant.sql(

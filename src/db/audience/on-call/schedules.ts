@@ -1,5 +1,5 @@
 /** Schedules with their overrides, as they decide who is on call. */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { ScheduleFields } from '../../../core/configuration/nouns/schedule.ts';
 import type { EarlierRules, Override } from '../../../core/oncall/schedule.ts';
 import { fold } from '../../../core/text/text.ts';
@@ -22,7 +22,7 @@ interface Selection {
   project?: { id: number };
   slug?: string | undefined;
   page?: PageRequest;
-  /** Username. Only schedules that name the user in a layer, or in an override of the time. */
+  /** Username. Only schedules that name the user in a layer, now or at the time, or in an override of the time. */
   user?: string | undefined;
   /** Only overrides that end later, and begin before `until`. */
   from: Date;
@@ -59,7 +59,10 @@ export async function listSchedules(
       ${
         username === undefined
           ? sql``
-          : sql`and (${namesUser(username)} or exists (
+          : sql`and (${namesUser(sql`s.layers`, username)} or exists (
+        select from schedule_history h
+        where h.organization_id = s.organization_id and h.schedule_id = s.id and h.replaced_at > ${from}
+          and ${namesUser(sql`h.layers`, username)}) or exists (
         select from schedule_overrides o
         join users u on u.organization_id = o.organization_id and u.id = o.user_id and u.username = ${username}
         where ${ofTime}))`
@@ -69,8 +72,8 @@ export async function listSchedules(
 }
 
 /** Turns of several users are arrays, whose items the comparison looks at. */
-const namesUser = (username: string) => sql`
-  jsonb_path_exists(s.layers, '$[*].users[*] ? (@ == $user)', jsonb_build_object('user', ${username}::text))`;
+const namesUser = (layers: RawBuilder<unknown>, username: string) => sql`
+  jsonb_path_exists(${layers}, '$[*].users[*] ? (@ == $user)', jsonb_build_object('user', ${username}::text))`;
 
 /** Lists the schedules of a project that fall back to the list, by its folded name. */
 export async function listSchedulesWithFallback(

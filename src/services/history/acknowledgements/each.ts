@@ -5,7 +5,7 @@ const perOrganization = 4;
 /** Each takes a connection of the pool for some milliseconds. Organizations take turns. */
 const slots = new FairSlots(6, perOrganization);
 
-/** Calls `answer` for each, several at once. Rejects with the first error, and begins none after it. */
+/** Calls `answer` for each, several at once. Rejects with the first error; only what waits for a slot by then still begins. */
 export async function answerEach<T>(
   organizationId: number,
   all: readonly T[],
